@@ -1,0 +1,74 @@
+# lateweave: builds with PGXS. `make`, `make install` and `make installcheck` do
+# what every PGXS extension's do; `make check` and `make demo` also install what
+# is missing and bring their own server (test/README.md).
+
+EXTENSION = lateweave
+DATA = lateweave--0.2.sql
+MODULE_big = lateweave
+
+# A new source file is added to the list of its layer.
+LW_FORMAT = error json utf8 npy ids manifest
+LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 decode
+LW_STORE = map idmap segment view follow
+LW_SERVER = error ids path source pin prepared scoring
+LW_SQL = document fetch info multivector multivector_cast multivector_ops pgvector \
+	representation rerank score scorer search support
+
+OBJS = src/lateweave.o \
+	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
+	$(LW_STORE:%=src/store/%.o) $(LW_SERVER:%=src/server/%.o) \
+	$(LW_SQL:%=src/sql/%.o)
+
+REGRESS = extension
+REGRESS_OPTS = --encoding=UTF8
+TAP_TESTS = 1
+PROVE_TESTS = test/t/*.pl
+EXTRA_CLEAN = test/build/plain test/build/asan test/build/fuzzer
+
+# Scores are the same bits everywhere, so no multiplication and addition may be
+# fused where the source does not say so, and none of the JIT's inlining: no bitcode.
+PG_CPPFLAGS = -I$(srcdir)/src
+PG_CFLAGS = -ffp-contract=off $(if $(WERROR),-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror)
+override with_llvm = no
+
+# The files the SQL tests read; the server's user must be able to read them.
+LATEWEAVE_GOLDEN ?= $(abspath $(srcdir)/test/golden)
+export LATEWEAVE_GOLDEN
+
+PG_CONFIG ?= pg_config
+PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
+
+# These run before PGXS is there: they install it and call make again.
+SETUP_GOALS = check demo demo-stop
+OTHER_GOALS = $(filter-out $(SETUP_GOALS),$(MAKECMDGOALS))
+
+ifneq ($(filter $(SETUP_GOALS),$(MAKECMDGOALS)),)
+
+.PHONY: $(MAKECMDGOALS)
+export MAKE PG_CONFIG WERROR
+
+check:
+	test/check.sh
+demo:
+	test/demo.sh start
+demo-stop:
+	test/demo.sh stop
+$(OTHER_GOALS):
+	$(MAKE) $@
+
+else ifeq ($(PGXS),)
+
+$(error $(PG_CONFIG) finds no PGXS: install PostgreSQL's server development files \
+(on Debian postgresql-server-dev-15), or name the pg_config to use: make PG_CONFIG=...)
+
+else
+
+include $(PGXS)
+include $(srcdir)/test/programs.mk
+
+# PGXS knows no header dependencies; and a VPATH build needs the directories.
+$(OBJS): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h) | $(CURDIR)/src
+$(CURDIR)/src:
+	$(MKDIR_P) $(addprefix $(CURDIR)/,$(sort $(dir $(OBJS))))
+
+endif

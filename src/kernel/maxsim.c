@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ *
+ * maxsim.c
+ *	  Scores documents step by step: what the instruction sets share.
+ *
+ * A step of tokens is brought to float32 rows and factors, and the arithmetic
+ * in use raises the maxima to their similarities.  int8 tokens become their
+ * codes as floats.  That stands for the format's decoding while
+ *
+ *	- every scale of the document is in SCALE_LOW .. SCALE_HIGH.  Normalized,
+ *	  the squares code * scale squared are then normal numbers, their sum is
+ *	  below 2^40 * 2^40 * 2^14 * 2^32 < 2^127, and the norm of a token that is
+ *	  not zero is at least the 1e-12 which decoding divides by;
+ *	- sums of query values times codes do not overflow (codes_fit).
+ *
+ * Any other document is decoded and scored as float32.  An append writes no
+ * scale below SCALE_LOW.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "kernel/query.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "kernel/decode.h"
+
+#define SCALE_LOW 1e-12f
+#define SCALE_HIGH 1099511627776.0f /* 2^40 */
+
+typedef enum Path
+{
+	FLOATS,						/* rows as they lie */
+	CODES,						/* codes times scale */
+	CODES_UNIT,					/* codes over their norm */
+	DECODED,
+	DECODED_UNIT
+} Path;
+
+/* Finds how to score a document; false when a scale is not finite and positive. */
+static bool
+choose_path(const LwQuery *query, LwScoring scoring,
+			const LwDocument *document, Path *path)
+{
+	bool		decode = !query->codes_fit;
+	size_t		i;
+
+	if (scoring == LW_SCORE_FLOAT32)
+	{
+		*path = FLOATS;
+		return true;
+	}
+	for (i = 0; i < document->tokens; i++)
+	{
+		float		scale = document->scales[i];
+
+		if (!(scale >= SCALE_LOW && scale <= SCALE_HIGH))
+		{
+			if (!(scale > 0 && scale <= FLT_MAX))
+				return false;
+			decode = true;
+		}
+	}
+	if (scoring == LW_SCORE_INT8_UNIT)
+		*path = decode ? DECODED_UNIT : CODES_UNIT;
+	else
+		*path = decode ? DECODED : CODES;
+	return true;
+}
+
+/*
+ * Raises the maxima to the similarities of the tokens from `first` on, at
+ * most a step of them.
+ */
+static LwScoreProblem
+score_step(LwQuery *query, const LwArithmetic *arithmetic, Path path,
+		   const LwDocument *document, size_t first, size_t count)
+{
+	size_t		dimension = query->dimension;
+	const float *rows = query->rows;
+	const float *factors = query->ones;
+	const int8_t *codes;
+	size_t		i;
+
+	switch (path)
+	{
+		case FLOATS:
+			rows = (const float *) document->rows + first * dimension;
+			break;
+		case CODES:
+		case CODES_UNIT:
+			codes = (const int8_t *) document->rows + first * dimension;
+			factors = query->factors;
+			for (i = 0; i < count; i++)
+			{
+				uint64_t	squares = arithmetic->widen(codes + i * dimension, dimension,
+														query->rows + i * dimension);
+
+				if (path == CODES)
+					query->factors[i] = document->scales[first + i];
+				else
+					query->factors[i] = squares > 0 ? (float) (1 / sqrt((double) squares)) : 0;
+			}
+			break;
+		case DECODED:
+		case DECODED_UNIT:
+			codes = (const int8_t *) document->rows + first * dimension;
+			if (lw_decode_int8(codes, document->scales + first, count, dimension,
+							   path == DECODED_UNIT, query->rows) < count)
+				return LW_SCORE_SCALE;
+			break;
+	}
+	return arithmetic->raise_maxima(query, rows, factors, count) ? LW_SCORE_NAN : LW_SCORE_FINE;
+}
+
+/* Forgets the maxima. */
+static void
+reset_maxima(LwQuery *query)
+{
+	size_t		i;
+
+	for (i = 0; i < query->groups * LW_LANES; i++)
+		query->maxima[i] = -INFINITY;
+}
+
+/* Scores one document. */
+static LwScoreProblem
+score_document(LwQuery *query, const LwArithmetic *arithmetic,
+			   LwScoring scoring, const LwDocument *document, float *score)
+{
+	float		sum = 0.0f;
+	Path		path;
+	size_t		first;
+	uint32_t	token;
+
+	if (!choose_path(query, scoring, document, &path))
+		return LW_SCORE_SCALE;
+	reset_maxima(query);
+	for (first = 0; first < document->tokens; first += LW_STEP)
+	{
+		size_t		left = document->tokens - first;
+		LwScoreProblem problem = score_step(query, arithmetic, path, document,
+											first, left < LW_STEP ? left : LW_STEP);
+
+		if (problem != LW_SCORE_FINE)
+			return problem;
+	}
+	for (token = 0; token < query->tokens; token++)
+		sum += query->maxima[token];
+	*score = sum;
+	return isnan(sum) ? LW_SCORE_NAN : LW_SCORE_FINE;
+}
+
+/* Scores a block of documents up to the first with a problem. */
+size_t
+lw_maxsim(LwQuery *query, LwScoring scoring, const LwDocument *documents,
+		  size_t count, float *scores, LwScoreProblem *problem)
+{
+	const LwArithmetic *arithmetic = lw_arithmetic();
+	size_t		i;
+
+	*problem = LW_SCORE_FINE;
+	for (i = 0; i < count; i++)
+	{
+		*problem = score_document(query, arithmetic, scoring, &documents[i], &scores[i]);
+		if (*problem != LW_SCORE_FINE)
+			return i;
+	}
+	return count;
+}
+
+/* Finds the token that each query token is most similar to, token by token. */
+LwScoreProblem
+lw_maxsim_winners(LwQuery *query, LwScoring scoring, const LwDocument *document,
+				  float *similarity, size_t *winner)
+{
+	const LwArithmetic *arithmetic = lw_arithmetic();
+	float		sum = 0.0f;
+	Path		path;
+	size_t		i;
+	uint32_t	token;
+
+	if (!choose_path(query, scoring, document, &path))
+		return LW_SCORE_SCALE;
+	for (token = 0; token < query->tokens; token++)
+	{
+		similarity[token] = -INFINITY;
+		winner[token] = 0;
+	}
+	for (i = 0; i < document->tokens; i++)
+	{
+		LwScoreProblem problem;
+
+		reset_maxima(query);
+		problem = score_step(query, arithmetic, path, document, i, 1);
+		if (problem != LW_SCORE_FINE)
+			return problem;
+		for (token = 0; token < query->tokens; token++)
+		{
+			if (query->maxima[token] > similarity[token])
+			{
+				similarity[token] = query->maxima[token];
+				winner[token] = i;
+			}
+		}
+	}
+	for (token = 0; token < query->tokens; token++)
+		sum += similarity[token];
+	return isnan(sum) ? LW_SCORE_NAN : LW_SCORE_FINE;
+}

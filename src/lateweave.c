@@ -1,0 +1,70 @@
+/*-------------------------------------------------------------------------
+ *
+ * lateweave.c
+ *	  Module entry: settings and callbacks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/guc.h"
+
+#include "kernel/maxsim.h"
+#include "server/path.h"
+#include "server/pin.h"
+#include "server/source.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+static int	kernel_setting = LW_KERNEL_AUTO;
+
+static const struct config_enum_entry kernel_options[] = {
+	{"auto", LW_KERNEL_AUTO, false},
+	{"scalar", LW_KERNEL_SCALAR, false},
+	{"avx2", LW_KERNEL_AVX2, false},
+	{"avx512", LW_KERNEL_AVX512, false},
+	{"neon", LW_KERNEL_NEON, false},
+	{NULL, 0, false}
+};
+
+static void
+assign_kernel(int newval, void *extra)
+{
+	lw_kernel_cap((LwKernel) newval);
+}
+
+/* A relative path of a source means something else when the directory changes. */
+static void
+assign_directory(const char *newval, void *extra)
+{
+	lw_source_forget_definitions();
+}
+
+void
+_PG_init(void)
+{
+	lw_source_init();
+	lw_pin_init();
+
+	DefineCustomStringVariable("lateweave.directory",
+							   "Directory under which relative paths of sources lie.",
+							   "A relative directory lies inside the data directory.",
+							   &lw_directory,
+							   "lateweave",
+							   PGC_SIGHUP,
+							   0,
+							   NULL, assign_directory, NULL);
+	DefineCustomEnumVariable("lateweave.kernel",
+							 "Most capable instruction set that scoring may use.",
+							 "All give the same scores, bit for bit; lateweave_kernels() lists them.",
+							 &kernel_setting,
+							 LW_KERNEL_AUTO,
+							 kernel_options,
+							 PGC_USERSET,
+							 0,
+							 NULL, assign_kernel, NULL);
+	MarkGUCPrefixReserved("lateweave");
+}

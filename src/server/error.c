@@ -1,0 +1,137 @@
+/*-------------------------------------------------------------------------
+ *
+ * error.c
+ *	  From an LwError of the lower layers to an ereport.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/stringinfo.h"
+
+#include "server/error.h"
+
+int
+lw_error_code(const LwError *error)
+{
+	switch (error->status)
+	{
+		case LW_OK:
+			break;
+		case LW_MALFORMED:
+		case LW_TRUNCATED:
+			return ERRCODE_DATA_CORRUPTED;
+		case LW_MISSING:
+			return ERRCODE_UNDEFINED_FILE;
+		case LW_DENIED:
+			return ERRCODE_INSUFFICIENT_PRIVILEGE;
+		case LW_IO:
+			return error->errnum == ENOSPC || error->errnum == EDQUOT ?
+				ERRCODE_DISK_FULL : ERRCODE_IO_ERROR;
+		case LW_NO_MEMORY:
+			return ERRCODE_OUT_OF_MEMORY;
+		case LW_LIMIT:
+			return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		case LW_REPLACED:
+			return ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+	}
+	return ERRCODE_INTERNAL_ERROR;
+}
+
+char *
+lw_error_message(const LwError *error)
+{
+	if (error->errnum != 0)
+		return psprintf(_("could not %s \"%s\": %s"), error->expected, error->path,
+						strerror(error->errnum));
+	switch (error->status)
+	{
+		case LW_DENIED:
+			return psprintf(_("\"%s\" is not allowed: expected %s, found %s"),
+							error->path, error->expected, error->found);
+		case LW_TRUNCATED:
+			return psprintf(_("\"%s\" was truncated while it was read"), error->path);
+		case LW_LIMIT:
+			return psprintf(_("\"%s\" exceeds a limit: expected %s, found %s"),
+							error->path, error->expected, error->found);
+		case LW_REPLACED:
+			return psprintf(_("\"%s\" was replaced by a different store: expected %s, found %s"),
+							error->path, error->expected, error->found);
+		default:
+			return psprintf(_("\"%s\" is damaged: expected %s, found %s"),
+							error->path, error->expected, error->found);
+	}
+}
+
+static const char *
+user_name(uid_t uid)
+{
+	struct passwd *entry = getpwuid(uid);
+
+	return entry != NULL ? psprintf("\"%s\"", entry->pw_name) : psprintf(_("with number %u"), (unsigned) uid);
+}
+
+/* The path, or the nearest directory above it that the server may look at. */
+static char *
+visible_path(const char *path, struct stat *status)
+{
+	char	   *shorter = pstrdup(path);
+	char	   *slash;
+
+	while (stat(shorter, status) != 0)
+	{
+		slash = strrchr(shorter, '/');
+		if (slash == NULL || slash == shorter)
+			return NULL;
+		*slash = '\0';
+	}
+	return shorter;
+}
+
+/* DETAIL and HINT of a file that the server may not read: whose it is, its mode and what to do. */
+static void
+report_denied(const LwError *error)
+{
+	struct stat status;
+	char	   *path = visible_path(error->path, &status);
+	const char *server_user = user_name(geteuid());
+
+	if (path != NULL)
+		errdetail("\"%s\" belongs to user %s and has mode %04o; the server runs as user %s.",
+				  path, user_name(status.st_uid), (unsigned) status.st_mode & 07777, server_user);
+	errhint("Run the writer as user %s, or let its owner grant read access after each commit: "
+			"the reference writer publishes manifest.json with mode 0600.", server_user);
+}
+
+void
+lw_report(int elevel, const LwError *error)
+{
+	char	   *message = lw_error_message(error);
+
+	if (errstart(elevel, TEXTDOMAIN))
+	{
+		errcode(lw_error_code(error));
+		errmsg_internal("%s", message);
+		if (error->status == LW_DENIED && error->errnum != 0)
+			report_denied(error);
+		else if (error->name != NULL && error->offset >= 0)
+			errdetail("%s, at byte %lld.", error->name, (long long) error->offset);
+		else if (error->name != NULL)
+			errdetail_internal("%s.", error->name);
+		if (error->status == LW_MISSING)
+			errhint("If the store was moved, change the option \"store\" of the foreign table; "
+					"if this server was restored or upgraded, restore the store's directory too.");
+		else if (error->status == LW_TRUNCATED)
+			errhint("Published files must never be changed in place. Restore the file, then repeat the statement.");
+		else if (error->status == LW_MALFORMED)
+			errhint("Restore the file from a copy of the store, or let the store's writer publish a commit without it.");
+		else if (error->status == LW_REPLACED)
+			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id.");
+		errfinish(__FILE__, __LINE__, __func__);
+	}
+	pfree(message);
+}

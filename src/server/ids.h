@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * ids.h
+ *	  Document ids between the files (UTF-8) and the database's encoding.
+ *
+ * In a database of encoding SQL_ASCII the bytes are taken as they are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_SERVER_IDS_H
+#define LW_SERVER_IDS_H
+
+#include "postgres.h"
+
+#include "format/manifest.h"
+
+/* A text as UTF-8; points into it when nothing has to be converted. */
+extern LwString lw_id_from_text(const text *id);
+
+/*
+ * An id of the files as a text; `source` names the store in the message.
+ * ERROR 22P05 that names the id when the database's encoding cannot hold it,
+ * 22021 when it contains U+0000.
+ */
+extern text *lw_id_to_text(const char *id, size_t size, const char *source);
+
+/* An id for a message: cut, in the database's encoding, what that cannot hold escaped. */
+extern char *lw_id_for_message(const char *id, size_t size);
+
+/* UTF-8 of a file as a string of the database, for messages and views: what it cannot hold is escaped. */
+extern char *lw_string_for_server(LwString string);
+
+#endif							/* LW_SERVER_IDS_H */

@@ -1,0 +1,249 @@
+/*-------------------------------------------------------------------------
+ *
+ * pin.c
+ *	  What a statement sees of a source: one view, until it ends.
+ *
+ * Pins are few, and the one that was used last nearly always serves again, so
+ * they are a list with the last used in front.  A function that
+ * runs many statements in one portal, each under a snapshot of its own, would
+ * collect pins without end: past MAX_PINS the one not used for the longest
+ * time goes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "tcop/pquery.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+#include "server/error.h"
+#include "server/pin.h"
+
+#define MAX_PINS 1024
+
+typedef struct Pin
+{
+	dlist_node	node;
+	Oid			relid;
+	ResourceOwner owner;
+	uint64		generation;		/* of the definition that was checked */
+	Oid			select_checked;	/* role whose SELECT was checked, or InvalidOid */
+	LwStore    *store;
+	LwView	   *view;
+
+	/* the snapshot; all zero when the whole transaction shares the pin */
+	TransactionId xmin;
+	TransactionId xmax;
+	uint32		xcnt;
+	TransactionId *xip;			/* in the same allocation */
+} Pin;
+
+static dlist_head pins = DLIST_STATIC_INIT(pins);
+static int	npins;
+static MemoryContext pin_context;
+
+static void
+drop_pin(Pin *pin)
+{
+	dlist_delete(&pin->node);
+	npins--;
+	lw_view_release(pin->view);
+	pfree(pin);
+}
+
+/* Drops the pins of a resource owner that is being released. */
+static void
+release_callback(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *arg)
+{
+	dlist_mutable_iter iter;
+
+	if (npins == 0 || phase != RESOURCE_RELEASE_AFTER_LOCKS)
+		return;
+	dlist_foreach_modify(iter, &pins)
+	{
+		Pin		   *pin = dlist_container(Pin, node, iter.cur);
+
+		if (pin->owner == CurrentResourceOwner)
+			drop_pin(pin);
+	}
+}
+
+void
+lw_pin_init(void)
+{
+	pin_context = AllocSetContextCreate(TopMemoryContext, "lateweave pins", ALLOCSET_SMALL_SIZES);
+	RegisterResourceReleaseCallback(release_callback, NULL);
+}
+
+/* What bounds the life of a pin that is made now, and under which snapshot (NULL: whatever it is). */
+static ResourceOwner
+current_owner(Snapshot *snapshot)
+{
+	*snapshot = NULL;
+	if (IsolationUsesXactSnapshot())
+		return TopTransactionResourceOwner;
+	if (ActiveSnapshotSet())
+		*snapshot = GetActiveSnapshot();
+	if (ActivePortal != NULL && ActivePortal->resowner != NULL)
+		return ActivePortal->resowner;
+	return TopTransactionResourceOwner;
+}
+
+static bool
+same_snapshot(const Pin *pin, Snapshot snapshot)
+{
+	if (snapshot == NULL)
+		return pin->xmax == InvalidTransactionId;
+	return pin->xmin == snapshot->xmin && pin->xmax == snapshot->xmax && pin->xcnt == snapshot->xcnt &&
+		memcmp(pin->xip, snapshot->xip, sizeof(TransactionId) * snapshot->xcnt) == 0;
+}
+
+/* The pin of a table under this owner and snapshot, moved to the front, or NULL. */
+static Pin *
+find_pin(Oid relid, ResourceOwner owner, Snapshot snapshot)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &pins)
+	{
+		Pin		   *pin = dlist_container(Pin, node, iter.cur);
+
+		if (pin->relid == relid && pin->owner == owner && same_snapshot(pin, snapshot))
+		{
+			dlist_move_head(&pins, &pin->node);
+			return pin;
+		}
+	}
+	return NULL;
+}
+
+/* A view that another table of the same store has pinned under this owner and snapshot, or NULL. */
+static LwView *
+find_view(const LwStore *store, ResourceOwner owner, Snapshot snapshot)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &pins)
+	{
+		Pin		   *pin = dlist_container(Pin, node, iter.cur);
+
+		if (pin->store == store && pin->owner == owner && same_snapshot(pin, snapshot))
+			return pin->view;
+	}
+	return NULL;
+}
+
+static Pin *
+make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot, LwStore *store, LwView *view)
+{
+	uint32		xcnt = snapshot == NULL ? 0 : snapshot->xcnt;
+	Pin		   *pin;
+
+	if (npins >= MAX_PINS)
+		drop_pin(dlist_container(Pin, node, dlist_tail_node(&pins)));
+	pin = MemoryContextAllocZero(pin_context, sizeof(Pin) + sizeof(TransactionId) * xcnt);
+	pin->relid = relid;
+	pin->owner = owner;
+	pin->store = store;
+	pin->xip = (TransactionId *) (pin + 1);
+	if (snapshot != NULL)
+	{
+		pin->xmin = snapshot->xmin;
+		pin->xmax = snapshot->xmax;
+		pin->xcnt = xcnt;
+		memcpy(pin->xip, snapshot->xip, sizeof(TransactionId) * xcnt);
+	}
+	pin->view = lw_view_retain(view);
+	dlist_push_head(&pins, &pin->node);
+	npins++;
+	return pin;
+}
+
+/*
+ * Finds or makes the pin.  `role` is whose SELECT is to be checked, or
+ * InvalidOid.  Raises for what has to do with the catalog; gives failures of
+ * the files back.
+ */
+static LwStatus
+pin_source(Oid relid, Oid role, LwView **view, LwError *error)
+{
+	Snapshot	snapshot;
+	ResourceOwner owner = current_owner(&snapshot);
+	Pin		   *pin = find_pin(relid, owner, snapshot);
+	LwSource   *source;
+	LwStatus	status;
+
+	if (pin != NULL && pin->generation == lw_source_generation &&
+		(!OidIsValid(role) || pin->select_checked == role))
+	{
+		*view = pin->view;
+		return LW_OK;
+	}
+
+	if (OidIsValid(role))
+		lw_source_check_select(relid);
+	source = lw_source_lookup(relid);
+	if (pin == NULL || source->store != pin->store)
+	{
+		LwView	   *current;
+
+		status = lw_source_follow(source, &current, error);
+		if (status != LW_OK)
+			return status;
+		if (pin == NULL)
+		{
+			LwView	   *shared = find_view(source->store, owner, snapshot);
+
+			pin = make_pin(relid, owner, snapshot, source->store, shared ? shared : current);
+		}
+		else if (source->store != pin->store)
+		{
+			/* The table was altered to name another store within the statement. */
+			lw_view_retain(current);
+			lw_view_release(pin->view);
+			pin->view = current;
+			pin->store = source->store;
+		}
+	}
+	pin->generation = lw_source_generation;
+	if (OidIsValid(role))
+		pin->select_checked = role;
+	*view = pin->view;
+	return LW_OK;
+}
+
+LwView *
+lw_pin(Oid relid)
+{
+	LwError		error;
+	LwView	   *view;
+
+	error.path[0] = '\0';
+	if (pin_source(relid, GetUserId(), &view, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	return view;
+}
+
+LwView *
+lw_pin_checked(Oid relid)
+{
+	LwError		error;
+	LwView	   *view;
+
+	error.path[0] = '\0';
+	if (pin_source(relid, InvalidOid, &view, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	return view;
+}
+
+LwStatus
+lw_pin_try(Oid relid, LwView **view, LwError *error)
+{
+	return pin_source(relid, InvalidOid, view, error);
+}

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepared.h
+ *	  Queries packed for the kernels, kept from one call to the next.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_SERVER_PREPARED_H
+#define LW_SERVER_PREPARED_H
+
+#include "postgres.h"
+
+#include "kernel/maxsim.h"
+
+/*
+ * The packed form of a query (tokens x dimension float4, row-major).  The
+ * last few are kept and found again by comparing all their bytes, so that a scan
+ * that scores a row a call packs its query once.  Valid until lw_prepare is
+ * called again.
+ */
+extern LwQuery *lw_prepare(const float4 *values, int tokens, int dimension);
+
+#endif							/* LW_SERVER_PREPARED_H */

@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * scoring.c
+ *	  Scores of a view's documents, and what can go wrong with them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "server/error.h"
+#include "server/ids.h"
+#include "server/scoring.h"
+
+/* Documents and tokens handed to the kernel at a time; between two of them a query can be cancelled. */
+#define BLOCK_DOCUMENTS 64
+#define BLOCK_TOKENS 131072
+
+void
+lw_check_dimension(const LwView *view, int dimension)
+{
+	if ((uint64) dimension != view->manifest.dimension)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("query has dimension %d, but the vectors of \"%s\" have dimension " UINT64_FORMAT,
+						dimension, view->directory, view->manifest.dimension)));
+}
+
+void
+lw_check_faults(const LwView *view, int faults)
+{
+	LwError		error;
+
+	/* The fault may have been in another view's map; then this one's data is whole. */
+	if (lw_map_faults != faults && lw_view_check(view, &error) != LW_OK)
+		lw_report(ERROR, &error);
+}
+
+void
+lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem)
+{
+	const LwSegment *segment = view->segments[place.segment];
+	size_t		size;
+	const char *id = lw_ids_get(&segment->ids, place.row, &size);
+	LwError		error;
+
+	if (lw_view_check(view, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	if (problem == LW_SCORE_SCALE)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("\"%s\" is damaged: a scale of document \"%s\" is not finite and positive",
+						segment->scales_map->path, lw_id_for_message(id, size)),
+				 errdetail("Scales."),
+				 errhint("Restore the file from a copy of the store, or append the document again.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("score of document \"%s\" in \"%s\" is not a number",
+					lw_id_for_message(id, size), view->directory),
+			 errdetail("Its vectors contain NaN, or a sum overflowed to infinity on both sides."),
+			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
+}
+
+void
+lw_score_places(const LwView *view, LwQuery *query,
+				const LwPlace *places, size_t count, float4 *scores)
+{
+	LwScoring	scoring = lw_view_scoring(view);
+	LwDocument	documents[BLOCK_DOCUMENTS];
+	size_t		done = 0;
+
+	while (done < count)
+	{
+		int			faults = lw_map_faults;
+		size_t		n = 0;
+		size_t		tokens = 0;
+		size_t		good;
+		LwScoreProblem problem;
+
+		CHECK_FOR_INTERRUPTS();
+		while (n < BLOCK_DOCUMENTS && done + n < count && tokens < BLOCK_TOKENS)
+		{
+			LwError		error;
+
+			if (lw_view_document(view, places[done + n], &documents[n], &error) != LW_OK)
+				lw_report(ERROR, &error);
+			tokens += documents[n++].tokens;
+		}
+		good = lw_maxsim(query, scoring, documents, n, scores + done, &problem);
+		if (good < n)
+			lw_report_score_problem(view, places[done + good], problem);
+		lw_check_faults(view, faults);
+		done += n;
+	}
+}

@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * scoring.h
+ *	  Scores of a view's documents, and what can go wrong with them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_SERVER_SCORING_H
+#define LW_SERVER_SCORING_H
+
+#include "postgres.h"
+
+#include "kernel/maxsim.h"
+#include "store/view.h"
+
+/*
+ * ERROR 22000 unless the query's dimension is the source's.
+ */
+extern void lw_check_dimension(const LwView *view, int dimension);
+
+/*
+ * Scores the documents at places[0..count-1].  ERROR XX001 for a bad scale or
+ * a file that was cut under the query, 22023 for a score that is not a
+ * number; each names the document or the file.  Interruptible.
+ */
+extern void lw_score_places(const LwView *view, LwQuery *query,
+							const LwPlace *places, size_t count, float4 *scores);
+
+/* Reports a problem with one document. Does not return. */
+extern void lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem) pg_attribute_noreturn();
+
+/* ERROR when a map faulted since `faults` was read from lw_map_faults. */
+extern void lw_check_faults(const LwView *view, int faults);
+
+#endif							/* LW_SERVER_SCORING_H */

@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * info.c
+ *	  What a DBA sees: sources, their time, and the kernels of this machine.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "foreign/foreign.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "kernel/maxsim.h"
+#include "server/error.h"
+#include "server/ids.h"
+#include "server/pin.h"
+
+PG_FUNCTION_INFO_V1(lateweave_as_of);
+PG_FUNCTION_INFO_V1(lateweave_list_sources);
+PG_FUNCTION_INFO_V1(lateweave_kernels);
+
+#define MICROSECONDS INT64CONST(1000000)
+#define NANOSECONDS INT64CONST(1000000000)
+
+/*
+ * committed_at, seconds since 1970 as a double, as the reference understands
+ * it: rounded to the nearest nanosecond, then cut to the microsecond.
+ * 'infinity' past what a timestamptz can hold.
+ */
+static TimestampTz
+committed_at(const LwManifest *manifest)
+{
+	double		whole = floor(manifest->committed_at);
+	int64		nanoseconds = (int64) rint((manifest->committed_at - whole) * NANOSECONDS);
+	TimestampTz result;
+
+	/* far above any timestamp, and low enough not to overflow below */
+	if (whole >= 1e13)
+		return DT_NOEND;
+	result = (int64) whole * MICROSECONDS + nanoseconds / 1000 -
+		(int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	return IS_VALID_TIMESTAMP(result) ? result : DT_NOEND;
+}
+
+Datum
+lateweave_as_of(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(committed_at(&lw_pin(PG_GETARG_OID(0))->manifest));
+}
+
+static Datum
+uint64_numeric(uint64 value)
+{
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(psprintf(UINT64_FORMAT, value)),
+							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+}
+
+/* What lateweave_list_sources gives, in the order of its columns. */
+enum
+{
+	SOURCE,
+	KIND,
+	PATH,
+	CORPUS,
+	ENCODING,
+	DIMENSION,
+	ENCODER,
+	STORE_ID,
+	COMMIT,
+	COMMITTED_AT,
+	LAG,
+	DOCUMENTS,
+	UNNAMEABLE,
+	DELETED,
+	TOKENS,
+	SEGMENTS,
+	BYTES,
+	NOTES,
+	FAILURE,
+	COLUMNS
+};
+
+static Datum
+string_datum(LwString string)
+{
+	return CStringGetTextDatum(lw_string_for_server(string));
+}
+
+static void
+fill_view(LwView *view, Datum *values, bool *nulls)
+{
+	const LwManifest *manifest = &view->manifest;
+	TimestampTz time = committed_at(manifest);
+
+	values[CORPUS] = string_datum(manifest->corpus);
+	values[ENCODING] = CStringGetTextDatum(manifest->encoding == LW_INT8 ? "int8" : "float32");
+	values[DIMENSION] = uint64_numeric(manifest->dimension);
+	values[ENCODER] = string_datum(manifest->encoder);
+	values[STORE_ID] = string_datum(manifest->store_id);
+	values[COMMIT] = uint64_numeric(manifest->commit);
+	values[COMMITTED_AT] = TimestampTzGetDatum(time);
+	values[DOCUMENTS] = Int64GetDatum((int64) view->documents);
+	values[UNNAMEABLE] = Int64GetDatum((int64) view->unnameable);
+	values[DELETED] = Int64GetDatum((int64) lw_view_deleted(view));
+	values[TOKENS] = Int64GetDatum((int64) view->tokens);
+	values[SEGMENTS] = Int64GetDatum((int64) manifest->nsegments);
+	values[BYTES] = Int64GetDatum((int64) lw_view_bytes(view));
+	memset(nulls + CORPUS, false, FAILURE - CORPUS);
+	if (TIMESTAMP_NOT_FINITE(time))
+		nulls[LAG] = true;
+	else
+		values[LAG] = DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(GetCurrentTimestamp()),
+										  TimestampTzGetDatum(time));
+}
+
+static void
+put_source(Oid relid, ReturnSetInfo *result)
+{
+	LwSource   *source = lw_source_lookup(relid);
+	LwView	   *view;
+	LwError		error;
+	Datum		values[COLUMNS];
+	bool		nulls[COLUMNS];
+	Datum		notes[1];
+	int			nnotes = 0;
+
+	memset(nulls, true, sizeof(nulls));
+	error.path[0] = '\0';
+	values[SOURCE] = ObjectIdGetDatum(relid);
+	values[KIND] = CStringGetTextDatum("store");
+	values[PATH] = CStringGetTextDatum(source->path);
+	nulls[SOURCE] = nulls[KIND] = nulls[PATH] = nulls[NOTES] = false;
+	if (source->store_id == NULL)
+		notes[nnotes++] = CStringGetTextDatum("unprotected");
+	if (lw_pin_try(relid, &view, &error) != LW_OK || lw_view_hidden(view, &error) != LW_OK)
+	{
+		values[FAILURE] = CStringGetTextDatum(lw_error_message(&error));
+		nulls[FAILURE] = false;
+	}
+	else
+		fill_view(view, values, nulls);
+	values[NOTES] = PointerGetDatum(construct_array(notes, nnotes, TEXTOID, -1, false, TYPALIGN_INT));
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/* Every source of this database that the current user may read, or all of them for a monitor. */
+Datum
+lateweave_list_sources(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool		monitor = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+	Relation	catalog;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	InitMaterializedSRF(fcinfo, 0);
+	catalog = table_open(ForeignTableRelationId, AccessShareLock);
+	scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_foreign_table table = (Form_pg_foreign_table) GETSTRUCT(tuple);
+
+		if (!lw_is_lateweave_wrapper(GetForeignServer(table->ftserver)->fdwid) ||
+			!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table->ftrelid)))
+			continue;
+		if (monitor || pg_class_aclcheck(table->ftrelid, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
+			put_source(table->ftrelid, result);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return (Datum) 0;
+}
+
+Datum
+lateweave_kernels(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			kernel;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
+	{
+		Datum		values[3];
+		bool		nulls[3] = {false, false, false};
+
+		values[0] = CStringGetTextDatum(lw_kernel_names[kernel]);
+		values[1] = BoolGetDatum(lw_kernel_available((LwKernel) kernel));
+		values[2] = BoolGetDatum(lw_kernel_active() == (LwKernel) kernel);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

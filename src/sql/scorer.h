@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * scorer.h
+ *	  What the scoring functions share: a source, a query, and ids.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_SQL_SCORER_H
+#define LW_SQL_SCORER_H
+
+#include "postgres.h"
+#include "utils/jsonb.h"
+
+#include "kernel/maxsim.h"
+#include "sql/multivector.h"
+#include "store/view.h"
+
+/* A source as the statement sees it, and a query that fits it. Valid until the next query is prepared. */
+typedef struct LwScorer
+{
+	LwView	   *view;
+	LwQuery    *query;
+} LwScorer;
+
+/*
+ * Pins the source, checks SELECT, the query's dimension and, when not NULL,
+ * its representation, and packs the query.
+ */
+extern void lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
+							Datum representation, bool has_representation);
+
+/*
+ * ERROR 22000 "incompatible query" that names every member of the jsonb
+ * object `representation` which differs from the view's; 22023 for an unknown member.
+ */
+extern void lw_check_representation(const LwView *view, Jsonb *representation);
+
+/* Enough for the text form of any fixed-length id. */
+typedef struct LwIdBuffer
+{
+	char		data[64];
+} LwIdBuffer;
+
+/*
+ * The UTF-8 text form of an id of type text, bigint, integer, smallint or
+ * uuid; points into the datum or the buffer.
+ */
+extern LwString lw_id_from_datum(Datum id, Oid type, LwIdBuffer *buffer);
+
+/* The ids of an array of text, bigint or uuid. */
+typedef struct LwIdList
+{
+	int			count;
+	LwString   *ids;
+} LwIdList;
+
+/* ERROR 22023 that names it when an id is NULL; 22023 for more than one dimension. */
+extern void lw_id_list(ArrayType *array, LwIdList *list);
+
+/* ERROR 22023 that names the first id that stands twice. */
+extern void lw_refuse_repeated_ids(const LwString *ids, int count);
+
+/* A place with its score, as results are ordered. */
+typedef struct LwRanked
+{
+	float4		score;
+	int			position;		/* in gather order */
+	LwPlace		place;
+} LwRanked;
+
+/* For qsort: score descending in IEEE total order, ties in gather order. */
+extern int	lw_compare_ranked(const void *a, const void *b);
+
+/* Negative when score a ranks before b, positive when after, by IEEE total order descending. */
+static inline int
+lw_compare_scores(float4 a, float4 b)
+{
+	int32		x;
+	int32		y;
+
+	memcpy(&x, &a, sizeof(x));
+	memcpy(&y, &b, sizeof(y));
+	x ^= (int32) ((uint32) (x >> 31) >> 1);
+	y ^= (int32) ((uint32) (y >> 31) >> 1);
+	return (x < y) - (x > y);
+}
+
+#endif							/* LW_SQL_SCORER_H */

@@ -1,0 +1,182 @@
+/*-------------------------------------------------------------------------
+ *
+ * search.c
+ *	  lateweave_search: the whole source, exhaustive and exact.
+ *
+ * Documents are scored in file order, in blocks; a heap keeps the best k, so
+ * memory is that of k results and one block.  Documents that have no
+ * candidate codes are scored exactly whatever `candidates` says, and no store has any.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "server/error.h"
+#include "server/ids.h"
+#include "server/scoring.h"
+#include "sql/scorer.h"
+
+PG_FUNCTION_INFO_V1(lateweave_search);
+
+#define BLOCK 256
+
+/* What the heap's comparison needs. */
+typedef struct Search
+{
+	LwScorer	scorer;
+	binaryheap *heap;			/* of LwRanked *, the worst of the best on top */
+	uint64		k;
+} Search;
+
+/* Order of UTF-8 bytes. */
+static int
+compare_ids(const LwView *view, LwPlace a, LwPlace b)
+{
+	size_t		a_size;
+	size_t		b_size;
+	const char *a_id = lw_ids_get(&view->segments[a.segment]->ids, a.row, &a_size);
+	const char *b_id = lw_ids_get(&view->segments[b.segment]->ids, b.row, &b_size);
+	int			order = memcmp(a_id, b_id, Min(a_size, b_size));
+
+	return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+/* Negative when a ranks before b: score descending, ties by id. */
+static int
+compare(const LwView *view, const LwRanked *a, const LwRanked *b)
+{
+	int			order = lw_compare_scores(a->score, b->score);
+
+	return order != 0 ? order : compare_ids(view, a->place, b->place);
+}
+
+static int
+heap_compare(Datum a, Datum b, void *view)
+{
+	return compare(view, (LwRanked *) DatumGetPointer(a), (LwRanked *) DatumGetPointer(b));
+}
+
+/* Offers one scored document to the best k. */
+static void
+offer(Search *search, LwPlace place, float4 score)
+{
+	LwRanked	candidate;
+	LwRanked   *worst;
+
+	candidate.score = score;
+	candidate.position = 0;
+	candidate.place = place;
+	if ((uint64) search->heap->bh_size < search->k)
+	{
+		worst = palloc(sizeof(LwRanked));
+		*worst = candidate;
+		binaryheap_add(search->heap, PointerGetDatum(worst));
+		return;
+	}
+	worst = (LwRanked *) DatumGetPointer(binaryheap_first(search->heap));
+	if (compare(search->scorer.view, &candidate, worst) >= 0)
+		return;
+	*worst = candidate;
+	binaryheap_replace_first(search->heap, PointerGetDatum(worst));
+}
+
+static void
+flush(Search *search, const LwPlace *places, int count)
+{
+	float4		scores[BLOCK];
+	int			i;
+
+	lw_score_places(search->scorer.view, search->scorer.query, places, count, scores);
+	for (i = 0; i < count; i++)
+		offer(search, places[i], scores[i]);
+}
+
+static void
+scan(Search *search)
+{
+	LwView	   *view = search->scorer.view;
+	LwPlace		places[BLOCK];
+	int			count = 0;
+	LwPlace		place;
+
+	for (place.segment = 0; place.segment < view->manifest.nsegments; place.segment++)
+	{
+		const uint8_t *hidden = view->hidden[place.segment];
+
+		for (place.row = 0; place.row < view->segments[place.segment]->documents; place.row++)
+		{
+			if (lw_bit(hidden, place.row))
+				continue;
+			places[count++] = place;
+			if (count == BLOCK)
+			{
+				flush(search, places, count);
+				count = 0;
+			}
+		}
+	}
+	flush(search, places, count);
+}
+
+/* Writes the heap out, the worst first, by filling the ranks from the end. */
+static void
+return_best(Search *search, ReturnSetInfo *result)
+{
+	LwView	   *view = search->scorer.view;
+	int			count = search->heap->bh_size;
+	LwRanked  **best = palloc_array(LwRanked *, count);
+	int			i;
+
+	for (i = count; i-- > 0;)
+		best[i] = (LwRanked *) DatumGetPointer(binaryheap_remove_first(search->heap));
+	for (i = 0; i < count; i++)
+	{
+		size_t		size;
+		const char *id = lw_ids_get(&view->segments[best[i]->place.segment]->ids, best[i]->place.row, &size);
+		Datum		values[3];
+		bool		nulls[3] = {false, false, false};
+
+		values[0] = PointerGetDatum(lw_id_to_text(id, size, view->directory));
+		values[1] = Float4GetDatum(best[i]->score);
+		values[2] = Int32GetDatum(i + 1);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+}
+
+Datum
+lateweave_search(PG_FUNCTION_ARGS)
+{
+	Search		search;
+	LwError		error;
+	int			k;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		return (Datum) 0;
+	k = PG_GETARG_INT32(2);
+	if (k < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k must be at least 1, not %d", k)));
+	if (!PG_ARGISNULL(3) && PG_GETARG_INT32(3) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("candidates must not be negative, but is %d", PG_GETARG_INT32(3))));
+	lw_scorer_begin(&search.scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
+					PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4), !PG_ARGISNULL(4));
+	if (lw_view_hidden(search.scorer.view, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	search.k = Min((uint64) k, search.scorer.view->documents);
+	if (search.k == 0)
+		return (Datum) 0;
+	search.heap = binaryheap_allocate((int) search.k, heap_compare, search.scorer.view);
+	scan(&search);
+	return_best(&search, (ReturnSetInfo *) fcinfo->resultinfo);
+	return (Datum) 0;
+}

@@ -1,0 +1,284 @@
+/*-------------------------------------------------------------------------
+ *
+ * support.c
+ *	  What the planner is told of the scoring functions: rows and cost.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/selfuncs.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+
+#include "compat.h"
+#include "server/source.h"
+#include "sql/multivector.h"
+
+PG_FUNCTION_INFO_V1(lateweave_score_support);
+PG_FUNCTION_INFO_V1(lateweave_rerank_support);
+PG_FUNCTION_INFO_V1(lateweave_rerank_sources_support);
+PG_FUNCTION_INFO_V1(lateweave_search_support);
+PG_FUNCTION_INFO_V1(lateweave_fetch_support);
+PG_FUNCTION_INFO_V1(lateweave_explain_support);
+PG_FUNCTION_INFO_V1(maxsim_support);
+
+/* What is assumed of a query or a document that is not known when a statement is planned. */
+#define DEFAULT_QUERY_TOKENS 32
+#define DEFAULT_DOCUMENT_TOKENS 128
+#define DEFAULT_DIMENSION 128
+
+/*
+ * Multiplications that cost as much as one operator.  A kernel does 50 to 300
+ * of them in a nanosecond; an operator of the executor takes some 10 ns.
+ */
+#define MULTIPLICATIONS_PER_OPERATOR 1000.0
+
+/* What the arguments of a call tell. */
+typedef struct Call
+{
+	double		query_tokens;
+	double		document_tokens;
+	double		dimension;
+	double		documents;		/* of the source */
+} Call;
+
+static Const *
+constant_argument(List *arguments, int position)
+{
+	Node	   *node;
+
+	if (position < 0 || position >= list_length(arguments))
+		return NULL;
+	node = list_nth(arguments, position);
+	if (!IsA(node, Const) || ((Const *) node)->constisnull)
+		return NULL;
+	return (Const *) node;
+}
+
+/* Looks at a constant query and at the manifest of a constant source. */
+static void
+look_at_call(List *arguments, int source, int query, Call *call)
+{
+	Const	   *constant = constant_argument(arguments, query);
+
+	call->query_tokens = DEFAULT_QUERY_TOKENS;
+	call->document_tokens = DEFAULT_DOCUMENT_TOKENS;
+	call->dimension = DEFAULT_DIMENSION;
+	call->documents = 1000;
+	if (constant != NULL)
+	{
+		LwMultivector *m = DatumGetLwMultivector(constant->constvalue);
+
+		call->query_tokens = m->tokens;
+		call->dimension = m->dimension;
+		if ((Pointer) m != DatumGetPointer(constant->constvalue))
+			pfree(m);
+	}
+	constant = constant_argument(arguments, source);
+	if (constant != NULL && get_rel_relkind(DatumGetObjectId(constant->constvalue)) == RELKIND_FOREIGN_TABLE)
+	{
+		LwView	   *view;
+		LwError		error;
+
+		/* A broken source is an error of the execution, not of the planner. */
+		if (lw_source_follow(lw_source_lookup(DatumGetObjectId(constant->constvalue)), &view, &error) == LW_OK)
+		{
+			double		documents = 0;
+			double		tokens = 0;
+			size_t		i;
+
+			for (i = 0; i < view->manifest.nsegments; i++)
+			{
+				documents += view->manifest.segments[i].documents;
+				tokens += view->manifest.segments[i].tokens;
+			}
+			call->documents = documents;
+			call->document_tokens = documents > 0 ? tokens / documents : 1;
+			call->dimension = view->manifest.dimension;
+		}
+	}
+}
+
+static Cost
+score_cost(const Call *call)
+{
+	return cpu_operator_cost *
+		(1 + call->query_tokens * call->document_tokens * call->dimension / MULTIPLICATIONS_PER_OPERATOR);
+}
+
+/* The call's arguments, whichever node it is; NIL when it is neither function nor operator. */
+static List *
+call_arguments(Node *node)
+{
+	if (node != NULL && is_funcclause(node))
+		return ((FuncExpr *) node)->args;
+	if (node != NULL && is_opclause(node))
+		return ((OpExpr *) node)->args;
+	return NIL;
+}
+
+/* Elements of the array argument. */
+static double
+list_argument_length(PlannerInfo *root, List *arguments, int position)
+{
+	if (position >= list_length(arguments))
+		return 10;
+	return lw_estimate_array_length(root, list_nth(arguments, position));
+}
+
+/* A constant k caps the rows. */
+static double
+capped_by_k(double rows, List *arguments, int position)
+{
+	Const	   *k = constant_argument(arguments, position);
+
+	return k != NULL ? Min(rows, Max(1, DatumGetInt32(k->constvalue))) : rows;
+}
+
+/*
+ * Answers a request for a function of which `documents` are scored for `rows`
+ * results.  Returns the request, or NULL when it is another one.
+ */
+static Node *
+answer(Node *request, double rows, double documents, const Call *call)
+{
+	if (IsA(request, SupportRequestRows))
+	{
+		((SupportRequestRows *) request)->rows = Max(1, rows);
+		return request;
+	}
+	if (IsA(request, SupportRequestCost))
+	{
+		((SupportRequestCost *) request)->startup = 0;
+		((SupportRequestCost *) request)->per_tuple = Max(1, documents) * score_cost(call);
+		return request;
+	}
+	return NULL;
+}
+
+/* The call that a request is about; *root is NULL for a request of cost without a planner. */
+static List *
+request_arguments(Node *request, PlannerInfo **root)
+{
+	if (IsA(request, SupportRequestRows))
+	{
+		*root = ((SupportRequestRows *) request)->root;
+		return call_arguments(((SupportRequestRows *) request)->node);
+	}
+	if (IsA(request, SupportRequestCost))
+	{
+		*root = ((SupportRequestCost *) request)->root;
+		return call_arguments(((SupportRequestCost *) request)->node);
+	}
+	return NIL;
+}
+
+Datum
+lateweave_score_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	PlannerInfo *root;
+	List	   *arguments = request_arguments(request, &root);
+	Call		call;
+
+	if (arguments == NIL || !IsA(request, SupportRequestCost))
+		PG_RETURN_POINTER(NULL);
+	look_at_call(arguments, 0, 1, &call);
+	PG_RETURN_POINTER(answer(request, 1, 1, &call));
+}
+
+/* maxsim and @#, whose query is not an argument of its own */
+Datum
+maxsim_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	Call		call;
+
+	if (!IsA(request, SupportRequestCost))
+		PG_RETURN_POINTER(NULL);
+	look_at_call(NIL, -1, -1, &call);
+	PG_RETURN_POINTER(answer(request, 1, 1, &call));
+}
+
+Datum
+lateweave_rerank_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	PlannerInfo *root;
+	List	   *arguments = request_arguments(request, &root);
+	double		candidates;
+	Call		call;
+
+	if (arguments == NIL)
+		PG_RETURN_POINTER(NULL);
+	look_at_call(arguments, 0, 1, &call);
+	candidates = list_argument_length(root, arguments, 2);
+	PG_RETURN_POINTER(answer(request, capped_by_k(candidates, arguments, 3), candidates, &call));
+}
+
+Datum
+lateweave_rerank_sources_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	PlannerInfo *root;
+	List	   *arguments = request_arguments(request, &root);
+	double		candidates;
+	Call		call;
+
+	if (arguments == NIL)
+		PG_RETURN_POINTER(NULL);
+	look_at_call(arguments, -1, 1, &call);
+	candidates = list_argument_length(root, arguments, 3);
+	PG_RETURN_POINTER(answer(request, capped_by_k(candidates, arguments, 4), candidates, &call));
+}
+
+Datum
+lateweave_search_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	PlannerInfo *root;
+	List	   *arguments = request_arguments(request, &root);
+	Call		call;
+
+	if (arguments == NIL)
+		PG_RETURN_POINTER(NULL);
+	look_at_call(arguments, 0, 1, &call);
+	PG_RETURN_POINTER(answer(request, capped_by_k(call.documents, arguments, 2), call.documents, &call));
+}
+
+Datum
+lateweave_fetch_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	PlannerInfo *root;
+	List	   *arguments = request_arguments(request, &root);
+	double		documents;
+	Call		call;
+
+	if (arguments == NIL)
+		PG_RETURN_POINTER(NULL);
+	look_at_call(arguments, 0, -1, &call);
+	call.query_tokens = 1;		/* a document is read once, not multiplied */
+	documents = list_argument_length(root, arguments, 1);
+	PG_RETURN_POINTER(answer(request, documents, documents, &call));
+}
+
+Datum
+lateweave_explain_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	PlannerInfo *root;
+	List	   *arguments = request_arguments(request, &root);
+	Call		call;
+
+	if (arguments == NIL)
+		PG_RETURN_POINTER(NULL);
+	look_at_call(arguments, 0, 1, &call);
+	PG_RETURN_POINTER(answer(request, call.query_tokens, 1, &call));
+}

@@ -1,0 +1,270 @@
+/*-------------------------------------------------------------------------
+ *
+ * follow.c
+ *	  Following the writer of a vector store.
+ *
+ * The manifest is replaced by rename, so a new commit is a new inode.  The
+ * descriptor of the manifest in use stays open: while it is, its inode
+ * number cannot be given to another file.  A manifest changed in place within one tick
+ * of the file system's clock would look unchanged, so one that was younger
+ * than SETTLE_NS when it was read is read again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "follow.h"
+
+#define MANIFEST "manifest.json"
+#define MAX_ATTEMPTS 8
+#define SETTLE_NS INT64_C(20000000)
+
+LwStatus
+lw_store_identify(const char *path, dev_t *device, ino_t *inode, LwError *error)
+{
+	struct stat status;
+
+	lw_error_path(error, NULL, path);
+	if (stat(path, &status) != 0)
+		return lw_fail_errno(error, errno, "open");
+	if (!S_ISDIR(status.st_mode))
+		return lw_fail(error, LW_MALFORMED, "NotDirectory", -1, "a directory", "a file");
+	*device = status.st_dev;
+	*inode = status.st_ino;
+	return LW_OK;
+}
+
+static bool
+same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+		a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Whether `when` is less than SETTLE_NS before `now` (or after it). */
+static bool
+is_young(const struct timespec *when, const struct timespec *now)
+{
+	int64_t		seconds = (int64_t) now->tv_sec - (int64_t) when->tv_sec;
+
+	if (seconds > 1)
+		return false;
+	if (seconds < -1)
+		return true;
+	return seconds * INT64_C(1000000000) + now->tv_nsec - when->tv_nsec < SETTLE_NS;
+}
+
+/* A manifest as read from its file. */
+typedef struct Reading
+{
+	LwManifest	manifest;
+	struct stat status;
+	int			fd;
+	bool		young;
+} Reading;
+
+static LwStatus
+read_manifest(int dirfd, const char *path, Reading *reading, LwError *error)
+{
+	struct timespec now;
+	LwMap	   *map;
+	LwStatus	status;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	status = lw_map_open(dirfd, path, MANIFEST, &map, &reading->status, &reading->fd, error);
+	if (status != LW_OK)
+		return status;
+	reading->young = is_young(&reading->status.st_mtim, &now) || is_young(&reading->status.st_ctim, &now);
+	status = lw_manifest_parse(map->data, map->size, &reading->manifest, error);
+	if (map->faulted)
+	{
+		if (status == LW_OK)
+			lw_manifest_free(&reading->manifest);
+		status = lw_map_check(map, error);
+	}
+	lw_map_close(map);
+	if (status != LW_OK)
+		close(reading->fd);
+	return status;
+}
+
+/* Makes the file of `reading` the one that later calls compare with; takes its descriptor over. */
+static void
+adopt_file(LwStore *store, const Reading *reading)
+{
+	if (store->manifest_fd >= 0)
+		close(store->manifest_fd);
+	store->manifest_fd = reading->fd;
+	store->manifest_stat = reading->status;
+	store->unsettled = reading->young;
+}
+
+/* Whether the manifest at dirfd is now another than `reading`. */
+static bool
+manifest_moved_on(int dirfd, const char *path, const Reading *reading)
+{
+	Reading		again;
+	LwError		ignored;
+	bool		equal;
+
+	memset(&ignored, 0, sizeof(ignored));
+	if (read_manifest(dirfd, path, &again, &ignored) != LW_OK)
+		return true;			/* the next attempt says why */
+	equal = lw_manifest_equal(&again.manifest, &reading->manifest);
+	lw_manifest_free(&again.manifest);
+	close(again.fd);
+	return !equal;
+}
+
+static LwStatus
+check_same_kind(const LwView *before, const LwView *now, const char *path, LwError *error)
+{
+	const char *what = NULL;
+
+	if (!lw_string_equal(before->manifest.corpus, now->manifest.corpus))
+		what = "another corpus";
+	else if (before->manifest.encoding != now->manifest.encoding)
+		what = "another encoding";
+	else if (!lw_manifest_same_representation(&before->manifest, &now->manifest))
+		what = "another representation";
+	if (what == NULL)
+		return LW_OK;
+	lw_error_path(error, path, MANIFEST);
+	return lw_fail(error, LW_REPLACED, "StoreReplaced", -1,
+				   "the corpus, encoding and representation that the store had when it was opened", "%s", what);
+}
+
+/* Whether no map of the last view has faulted; looks at them only when some map of this process has. */
+static bool
+view_is_intact(LwStore *store)
+{
+	LwError		ignored;
+
+	if (store->faults == lw_map_faults)
+		return true;
+	if (lw_view_check(store->view, &ignored) != LW_OK)
+		return false;
+	store->faults = lw_map_faults;
+	return true;
+}
+
+/* Opens the view of a manifest that differs from the last one. */
+static LwStatus
+load(LwStore *store, int dirfd, const char *path, Reading *reading, LwError *error)
+{
+	const LwView *last = store->view;
+	const LwView *reusable = last;
+	LwView	   *view = NULL;
+	LwStatus	status;
+
+	if (last != NULL && !lw_string_equal(last->manifest.store_id, reading->manifest.store_id))
+		reusable = NULL;
+	/* Rows of another width or encoding are not those of the last view; let their own checks speak first. */
+	if (reusable != NULL && (last->manifest.encoding != reading->manifest.encoding ||
+							 last->manifest.dimension != reading->manifest.dimension))
+		reusable = NULL;
+	status = lw_view_open(dirfd, path, &reading->manifest, reusable, &view, error);
+	if (status != LW_OK)
+		return status;
+	if (last != NULL)
+		status = check_same_kind(last, view, path, error);
+	if (status != LW_OK)
+	{
+		memset(&reading->manifest, 0, sizeof(LwManifest));	/* the view has taken it */
+		lw_view_release(view);
+		return status;
+	}
+	lw_view_release(store->view);
+	store->view = view;
+	store->faults = lw_map_faults;
+	return LW_OK;
+}
+
+static LwStatus
+reload(LwStore *store, int dirfd, const char *path, LwError *error)
+{
+	int			attempt;
+
+	for (attempt = 1;; attempt++)
+	{
+		Reading		reading;
+		LwStatus	status = read_manifest(dirfd, path, &reading, error);
+
+		if (status != LW_OK)
+			return status;
+		if (store->view != NULL && lw_manifest_equal(&reading.manifest, &store->view->manifest) &&
+			view_is_intact(store))
+		{
+			lw_manifest_free(&reading.manifest);
+			adopt_file(store, &reading);
+			return LW_OK;
+		}
+		status = load(store, dirfd, path, &reading, error);
+		if (status == LW_OK)
+		{
+			adopt_file(store, &reading);
+			return LW_OK;
+		}
+		if (status == LW_MISSING && attempt < MAX_ATTEMPTS && manifest_moved_on(dirfd, path, &reading))
+			status = LW_OK;		/* the writer was quicker: once more */
+		lw_manifest_free(&reading.manifest);
+		close(reading.fd);
+		if (status != LW_OK)
+			return status;
+	}
+}
+
+LwStatus
+lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, LwError *error)
+{
+	struct stat status;
+	LwStatus	result;
+	int			dirfd;
+
+	*moved = false;
+	lw_error_path(error, path, MANIFEST);
+	if (store->view != NULL && !store->unsettled && stat(error->path, &status) == 0 &&
+		same_file(&status, &store->manifest_stat) && view_is_intact(store))
+	{
+		*view = store->view;
+		return LW_OK;
+	}
+
+	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+	{
+		lw_error_path(error, NULL, path);
+		return lw_fail_errno(error, errno, "open");
+	}
+	if (fstat(dirfd, &status) != 0)
+		result = lw_fail_errno(error, errno, "stat");
+	else if (status.st_dev != store->device || status.st_ino != store->inode)
+	{
+		*moved = true;
+		result = LW_OK;
+	}
+	else
+	{
+		result = reload(store, dirfd, path, error);
+		*view = store->view;
+	}
+	close(dirfd);
+	return result;
+}
+
+void
+lw_store_forget(LwStore *store)
+{
+	lw_view_release(store->view);
+	store->view = NULL;
+	if (store->manifest_fd >= 0)
+		close(store->manifest_fd);
+	store->manifest_fd = -1;
+	store->unsettled = false;
+}

@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * follow.h
+ *	  A store that another process may be writing, and its current view.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_STORE_FOLLOW_H
+#define LW_STORE_FOLLOW_H
+
+#include "view.h"
+
+/* One store directory as this process knows it. Start from all zeros. */
+typedef struct LwStore
+{
+	dev_t		device;			/* of the directory */
+	ino_t		inode;
+	LwView	   *view;			/* the last one that was opened, or NULL */
+
+	/* the manifest file of `view`; open, so that its inode is not used again */
+	int			manifest_fd;	/* -1 when there is none */
+	struct stat manifest_stat;
+	bool		unsettled;		/* it was so young that a later change could look the same */
+	int			faults;			/* lw_map_faults when the view's maps were last looked at */
+} LwStore;
+
+/* Which directory lies at a path. LW_MISSING, LW_DENIED, or LW_MALFORMED when it is no directory. */
+extern LwStatus lw_store_identify(const char *path, dev_t *device, ino_t *inode, LwError *error);
+
+/*
+ * Sets *view to the current view of the store at `path`, which the store
+ * keeps (retain it to keep it longer).  One stat when nothing has changed; otherwise the
+ * manifest is read again and only what is new is opened.  A file that
+ * vanished is looked for in a newer manifest, up to eight times.  *moved is
+ * set, and nothing else done, when another directory lies at `path` now.
+ * On failure the last view stays in place and the next call tries again.
+ * LW_REPLACED (StoreReplaced): corpus, encoding or representation is not
+ * that of the last view.
+ */
+extern LwStatus lw_store_follow(LwStore *store, const char *path, LwView **view,
+								bool *moved, LwError *error);
+
+/* Forgets the view; what is loaded next has nothing to do with it. */
+extern void lw_store_forget(LwStore *store);
+
+#endif							/* LW_STORE_FOLLOW_H */

@@ -1,0 +1,272 @@
+/*-------------------------------------------------------------------------
+ *
+ * segment.c
+ *	  One segment of a vector store: files opened, checked and kept mapped.
+ *
+ * Memory: the ids and their hash (about 20 bytes a document and the ids'
+ * bytes); offsets, vectors, codes and scales stay in their maps.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/npy.h"
+#include "segment.h"
+
+#define FILE_NAME_SIZE 80
+
+/* Maps `name` and checks that it is an array of this type and shape; *data points at its first element. */
+static LwStatus
+open_array(int dirfd, const char *directory, const char *name, LwNpyType type,
+		   int axes, uint64_t rows, uint64_t columns,
+		   LwMap **map, const void **data, LwError *error)
+{
+	LwStatus	status;
+	LwNpy		npy;
+
+	status = lw_map_open(dirfd, directory, name, map, NULL, NULL, error);
+	if (status == LW_OK)
+		status = lw_npy_parse((*map)->data, (*map)->size, &npy, error);
+	if (status == LW_OK)
+		status = lw_npy_expect(&npy, type, axes, rows, columns, error);
+	if (status == LW_OK)
+	{
+		*data = (*map)->data + npy.data_offset;
+		status = lw_map_check(*map, error);
+	}
+	return status;
+}
+
+static LwStatus
+open_ids(int dirfd, const char *directory, LwSegment *segment, LwError *error)
+{
+	char		name[FILE_NAME_SIZE];
+	LwMap	   *map = NULL;
+	LwStatus	status;
+	uint64_t	row;
+
+	snprintf(name, sizeof(name), "segment-%" PRIu64 ".ids.json", segment->id);
+	status = lw_map_open(dirfd, directory, name, &map, NULL, NULL, error);
+	if (status == LW_OK)
+		status = lw_ids_parse(map->data, map->size, segment->documents, &segment->ids, error);
+	if (map != NULL && map->faulted)
+		status = lw_map_check(map, error);
+	lw_map_close(map);
+	if (status != LW_OK)
+		return status;
+	for (row = 0; row < segment->documents; row++)
+	{
+		size_t		size;
+		const char *id = lw_ids_get(&segment->ids, row, &size);
+
+		if (memchr(id, '\0', size) != NULL)
+			segment->unnameable++;
+	}
+	return lw_idmap_build(&segment->ids, &segment->idmap, error);
+}
+
+static LwStatus
+check_offsets(const LwSegment *segment, LwError *error)
+{
+	uint64_t	row;
+
+	if (segment->offsets[0] != 0)
+		return lw_fail(error, LW_MALFORMED, "Offsets", -1, "a first offset of 0",
+					   "%" PRIu64, segment->offsets[0]);
+	for (row = 0; row < segment->documents; row++)
+		if (segment->offsets[row + 1] <= segment->offsets[row])
+			return lw_fail(error, LW_MALFORMED, "Offsets", -1, "strictly ascending offsets",
+						   "%" PRIu64 " after %" PRIu64 " in row %" PRIu64,
+						   segment->offsets[row + 1], segment->offsets[row], row);
+	if (segment->offsets[segment->documents] != segment->tokens)
+		return lw_fail(error, LW_MALFORMED, "Offsets", -1, "the manifest's number of tokens as last offset",
+					   "%" PRIu64 " where the manifest says %" PRIu64,
+					   segment->offsets[segment->documents], segment->tokens);
+	return lw_map_check(segment->offsets_map, error);
+}
+
+static LwStatus
+open_files(int dirfd, const char *directory, const LwManifest *manifest,
+		   LwSegment *segment, LwError *error)
+{
+	char		name[FILE_NAME_SIZE];
+	const void *data = NULL;
+	LwStatus	status;
+	bool		int8 = manifest->encoding == LW_INT8;
+
+	status = open_ids(dirfd, directory, segment, error);
+	if (status != LW_OK)
+		return status;
+
+	/* The ids have been counted, so documents + 1 cannot overflow. */
+	snprintf(name, sizeof(name), "segment-%" PRIu64 ".offsets.npy", segment->id);
+	status = open_array(dirfd, directory, name, LW_NPY_UINT64, 1, segment->documents + 1, 0,
+						&segment->offsets_map, &data, error);
+	if (status != LW_OK)
+		return status;
+	segment->offsets = data;
+	status = check_offsets(segment, error);
+	if (status != LW_OK)
+		return status;
+
+	snprintf(name, sizeof(name), "segment-%" PRIu64 ".%s.npy", segment->id, int8 ? "codes" : "vectors");
+	status = open_array(dirfd, directory, name, int8 ? LW_NPY_INT8 : LW_NPY_FLOAT32, 2,
+						segment->tokens, manifest->dimension, &segment->rows_map, &data, error);
+	if (status != LW_OK || !int8)
+	{
+		segment->rows = data;
+		return status;
+	}
+	segment->rows = data;
+
+	snprintf(name, sizeof(name), "segment-%" PRIu64 ".scales.npy", segment->id);
+	status = open_array(dirfd, directory, name, LW_NPY_FLOAT32, 1, segment->tokens, 0,
+						&segment->scales_map, &data, error);
+	segment->scales = data;
+	return status;
+}
+
+LwStatus
+lw_segment_open(int dirfd, const char *directory, const LwManifest *manifest,
+				const LwManifestSegment *entry, LwSegment **result, LwError *error)
+{
+	LwSegment  *segment = calloc(1, sizeof(LwSegment));
+	LwStatus	status;
+
+	if (segment == NULL)
+		return lw_fail_errno(error, ENOMEM, "open a segment");
+	segment->references = 1;
+	segment->id = entry->id;
+	segment->documents = entry->documents;
+	segment->tokens = entry->tokens;
+
+	/* No overflow once the array's shape was found in a real file; a segment without tokens never uses it. */
+	segment->row_size = (size_t) manifest->dimension * (manifest->encoding == LW_INT8 ? 1 : sizeof(float));
+	status = open_files(dirfd, directory, manifest, segment, error);
+	if (status != LW_OK)
+	{
+		lw_segment_release(segment);
+		return status;
+	}
+	*result = segment;
+	return LW_OK;
+}
+
+void
+lw_segment_release(LwSegment *segment)
+{
+	if (segment == NULL || --segment->references > 0)
+		return;
+	lw_ids_free(&segment->ids);
+	lw_idmap_free(&segment->idmap);
+	lw_map_close(segment->offsets_map);
+	lw_map_close(segment->rows_map);
+	lw_map_close(segment->scales_map);
+	free(segment);
+}
+
+LwStatus
+lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *entry,
+				   LwTombstones **result, LwError *error)
+{
+	char		name[FILE_NAME_SIZE];
+	LwTombstones *tombstones = NULL;
+	LwMap	   *map = NULL;
+	LwNpy		npy;
+	LwStatus	status;
+	uint64_t	i;
+	uint64_t	last = 0;
+
+	snprintf(name, sizeof(name), "segment-%" PRIu64 ".tombstones-%" PRIu64 ".npy",
+			 entry->id, entry->tombstones);
+	status = lw_map_open(dirfd, directory, name, &map, NULL, NULL, error);
+	if (status == LW_OK)
+		status = lw_npy_parse(map->data, map->size, &npy, error);
+	if (status == LW_OK)
+		status = lw_npy_expect(&npy, LW_NPY_UINT64, 1, npy.shape[0], 0, error);
+	if (status == LW_OK)
+	{
+		tombstones = calloc(1, sizeof(LwTombstones));
+		if (tombstones != NULL)
+			tombstones->deleted = calloc(1, entry->documents / 8 + 1);
+		if (tombstones == NULL || tombstones->deleted == NULL)
+			status = lw_fail_errno(error, ENOMEM, "read the tombstones");
+	}
+	for (i = 0; status == LW_OK && i < npy.shape[0]; i++)
+	{
+		const uint64_t *rows = (const void *) (map->data + npy.data_offset);
+		uint64_t	row = rows[i];
+
+		if (row >= entry->documents || (i > 0 && row <= last))
+			status = lw_fail(error, LW_MALFORMED, "Tombstones", (int64_t) (npy.data_offset + i * sizeof(uint64_t)),
+							 "strictly ascending rows of the segment",
+							 "row %" PRIu64 " of %" PRIu64 ", after %" PRIu64, row, entry->documents, last);
+		else
+			lw_set_bit(tombstones->deleted, row);
+		last = row;
+	}
+	if (map != NULL && map->faulted)
+		status = lw_map_check(map, error);
+	lw_map_close(map);
+	if (status != LW_OK)
+	{
+		if (tombstones != NULL)
+			free(tombstones->deleted);
+		free(tombstones);
+		return status;
+	}
+	tombstones->references = 1;
+	tombstones->segment = entry->id;
+	tombstones->commit = entry->tombstones;
+	tombstones->count = npy.shape[0];
+	*result = tombstones;
+	return LW_OK;
+}
+
+void
+lw_tombstones_release(LwTombstones *tombstones)
+{
+	if (tombstones == NULL || --tombstones->references > 0)
+		return;
+	free(tombstones->deleted);
+	free(tombstones);
+}
+
+LwStatus
+lw_segment_document(const LwSegment *segment, uint64_t row, LwDocument *document, LwError *error)
+{
+	/* volatile: each is read once, so that what is checked is what is used */
+	uint64_t	start = ((const volatile uint64_t *) segment->offsets)[row];
+	uint64_t	end = ((const volatile uint64_t *) segment->offsets)[row + 1];
+
+	if (start >= end || end > segment->tokens)
+	{
+		LwStatus	status = lw_map_check(segment->offsets_map, error);
+
+		if (status != LW_OK)
+			return status;
+		lw_error_path(error, NULL, segment->offsets_map->path);
+		return lw_fail(error, LW_MALFORMED, "Offsets", -1, "the offsets that were there when the file was opened",
+					   "%" PRIu64 " and %" PRIu64 " in row %" PRIu64, start, end, row);
+	}
+	document->rows = segment->rows + start * segment->row_size;
+	document->scales = segment->scales == NULL ? NULL : segment->scales + start;
+	document->tokens = (size_t) (end - start);
+	return LW_OK;
+}
+
+LwStatus
+lw_segment_check(const LwSegment *segment, LwError *error)
+{
+	LwStatus	status = lw_map_check(segment->offsets_map, error);
+
+	if (status == LW_OK)
+		status = lw_map_check(segment->rows_map, error);
+	if (status == LW_OK)
+		status = lw_map_check(segment->scales_map, error);
+	return status;
+}

@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * segment.h
+ *	  One segment of a vector store, and a tombstone file of it, opened.
+ *
+ * Both are immutable and counted by reference, so that views share them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_STORE_SEGMENT_H
+#define LW_STORE_SEGMENT_H
+
+#include "format/ids.h"
+#include "format/manifest.h"
+#include "kernel/maxsim.h"
+#include "idmap.h"
+#include "map.h"
+
+typedef struct LwSegment
+{
+	int			references;
+	uint64_t	id;
+	uint64_t	documents;
+	uint64_t	tokens;
+	size_t		row_size;		/* bytes of one token: dimension * 4, or * 1 for int8 */
+	LwIds		ids;
+	LwIdmap		idmap;
+	uint64_t	unnameable;		/* ids with U+0000 */
+	LwMap	   *offsets_map;
+	LwMap	   *rows_map;		/* vectors or codes */
+	LwMap	   *scales_map;		/* int8 only */
+	const uint64_t *offsets;	/* into the maps, past the headers */
+	const char *rows;
+	const float *scales;
+} LwSegment;
+
+typedef struct LwTombstones
+{
+	int			references;
+	uint64_t	segment;
+	uint64_t	commit;
+	uint64_t	count;
+	uint8_t    *deleted;		/* malloc'ed bitmap, a bit a row of the segment */
+} LwTombstones;
+
+static inline bool
+lw_bit(const uint8_t *bitmap, uint64_t i)
+{
+	return (bitmap[i >> 3] >> (i & 7)) & 1;
+}
+
+static inline void
+lw_set_bit(uint8_t *bitmap, uint64_t i)
+{
+	bitmap[i >> 3] |= (uint8_t) (1 << (i & 7));
+}
+
+/*
+ * Opens the files of `entry` and checks all that the format says of them.
+ * `dirfd` is the store's directory, `directory` its path for messages.
+ * Error names: those of ids.h and npy.h, MissingFile, Offsets, IdsRepeated.
+ */
+extern LwStatus lw_segment_open(int dirfd, const char *directory,
+								const LwManifest *manifest, const LwManifestSegment *entry,
+								LwSegment **segment, LwError *error);
+extern void lw_segment_release(LwSegment *segment);
+
+/* Opens the tombstone file that `entry` names, for the rows of `segment`. Error name Tombstones. */
+extern LwStatus lw_tombstones_open(int dirfd, const char *directory,
+								   const LwManifestSegment *entry,
+								   LwTombstones **tombstones, LwError *error);
+extern void lw_tombstones_release(LwTombstones *tombstones);
+
+/*
+ * The tokens of a row.  Its offsets are checked again at each call, since
+ * the file is only mapped: LW_MALFORMED, Offsets, when they have changed.
+ */
+extern LwStatus lw_segment_document(const LwSegment *segment, uint64_t row,
+									LwDocument *document, LwError *error);
+
+/* LW_TRUNCATED when one of its maps faulted. */
+extern LwStatus lw_segment_check(const LwSegment *segment, LwError *error);
+
+#endif							/* LW_STORE_SEGMENT_H */

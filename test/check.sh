@@ -1,0 +1,162 @@
+#!/bin/bash
+# make check: everything that can be tested on this machine, with a server of
+# its own. Ends with "N passed, N failed"; what did not run counts as failed.
+. "$(dirname "$0")/common.sh"
+
+passed=0
+failed=0
+complete=
+job=
+work=
+
+# Ends what runs, and waits for it: nothing may use the directory that goes next.
+end_job() {
+	kill -TERM -- "-$job" 2>/dev/null || return 0
+	for _ in {1..50}; do
+		sleep 0.1
+		kill -0 -- "-$job" 2>/dev/null || return 0
+	done
+	kill -KILL -- "-$job"
+}
+
+finish() {
+	trap '' INT TERM HUP
+	[ -z "$job" ] || end_job
+	[ -z "$work" ] || remove_directory "$work"
+	if [ -z "$complete" ] || [ $((passed + failed)) -eq 0 ]; then
+		failed=$((failed + 1))
+	fi
+	say "$passed passed, $failed failed"
+	exit $((failed > 0))
+}
+trap finish EXIT
+trap 'exit 1' INT TERM HUP
+
+# Runs a command as a job of its own process group, which an interrupt ends at once and whole.
+run() {
+	local status=0
+	set -m
+	"$@" &
+	job=$!
+	set +m
+	wait "$job" || status=$?
+	job=
+	return $status
+}
+
+# count WHAT PASSED FAILED
+count() {
+	passed=$((passed + $2))
+	failed=$((failed + $3))
+	say "== $1: $2 passed, $3 failed"
+}
+
+# Counts one test: the command's exit status.
+verdict() {
+	local what=$1
+	shift
+	if run "$@"; then count "$what" 1 0; else count "$what" 0 1; fi
+}
+
+# A unit program passes when it ends well and says that it checked something.
+unit_program() {
+	local output status=0
+	output=$(timeout --foreground 900 "$1" 2>&1) || status=$?
+	printf '%s\n' "$output" | tail -n 40
+	[ $status -eq 0 ] && grep -qE ': [1-9][0-9]* passed, 0 failed$' <<<"$output"
+}
+
+# A target's whole corpus, in one process; a reader may not allocate what a file merely claims.
+replay() {
+	local files=("$2"/*)
+	[ -f "${files[0]}" ] || { say "no corpus: $2"; return 1; }
+	ASAN_OPTIONS=max_allocation_size_mb=256 timeout --foreground 900 "$1" "${files[@]}"
+}
+
+programs() {
+	local source name flavour
+	if ! run $make -s "$jobs" programs; then
+		count "test programs" 0 1
+		return
+	fi
+	export LATEWEAVE_GOLDEN=$top/test/golden
+	for flavour in plain asan; do
+		for source in test/unit/test_*.c; do
+			name=$(basename "$source" .c)
+			verdict "$name, $flavour" unit_program "test/build/$flavour/$name"
+		done
+	done
+	for source in test/fuzz/fuzz_*.c; do
+		name=$(basename "$source" .c)
+		verdict "replay of $name" replay "test/build/asan/$name" "test/fuzz/corpus/${name#fuzz_}"
+	done
+}
+
+installcheck() {
+	PGHOST=$work PGPORT=$port PGUSER=postgres LATEWEAVE_GOLDEN=$work/golden \
+		$make installcheck TAP_TESTS= 2>&1 | tee "$work/regress.log"
+}
+
+# pg_regress says "All N tests passed." or "F of N tests failed".
+regress() {
+	local status=0 total=0 bad=0
+	run installcheck || status=$?
+	read -r total bad < <(sed -nE \
+		-e 's/.*All ([0-9]+) tests? passed.*/\1 0/p' \
+		-e 's/(.*[^0-9])?([0-9]+) of ([0-9]+) tests? failed.*/\3 \2/p' "$work/regress.log" |
+		awk '{ total += $1; bad += $2 } END { print total + 0, bad + 0 }')
+	if [ $status -ne 0 ] && [ "$bad" -eq 0 ] || [ "$total" -eq 0 ]; then
+		bad=$((bad + 1)) total=$((total + 1))
+	fi
+	[ ! -s regression.diffs ] || cat regression.diffs
+	count "SQL tests" $((total - bad)) "$bad"
+}
+
+# As PGXS runs prove, but by the server's user, on a copy that it can read.
+prove_copy() {
+	local pgxs bindir
+	pgxs=$(dirname "$("$PG_CONFIG" --pgxs)")/../..
+	bindir=$("$PG_CONFIG" --bindir)
+	as_server env TESTDIR="$work/tap" TESTDATADIR="$work/tap/tmp_check" \
+		TESTLOGDIR="$work/tap/tmp_check/log" LATEWEAVE_GOLDEN="$work/golden" \
+		PATH="$bindir:$PATH" TMPDIR="$work/tap" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
+		prove --verbose -I "$pgxs/src/test/perl" -I "$work/tap" "$work"/tap/t/*.pl 2>&1 |
+		tee "$work/tap.log" | grep -vE '^ *(ok|#) '
+}
+
+# Skipped tests are not counted, one marked TODO may fail, and a file that died is one failure.
+tap() {
+	local status=0 good bad died=0
+	run prove_copy || status=$?
+	good=$(grep -E '^ok ' "$work/tap.log" | grep -vciE '# *skip' || true)
+	bad=$(grep -E '^not ok ' "$work/tap.log" | grep -vciE '# *todo' || true)
+	if [ $status -ne 0 ]; then
+		grep -E '^(not ok|#)' "$work/tap.log" || true
+		died=$(grep -cE '\(Wstat: .*Failed: 0\)$' "$work/tap.log" || true)
+	fi
+	if [ $((good + bad + died)) -eq 0 ] || [ $status -ne 0 ] && [ $((bad + died)) -eq 0 ]; then
+		died=1
+	fi
+	count "TAP tests" "$good" $((bad + died))
+}
+
+test/setup.sh tap
+lock_tree
+build_and_install
+
+work=$(new_directory check)
+mkdir "$work/tap"
+cp -R test/t "$work/tap/t"
+cp -R test/golden "$work/golden"
+chown -R "$(server_user)" "$work/tap" "$work/golden"
+chmod 755 "$work"
+
+verdict "layers" test/layers.sh
+programs
+if start_server "$work" fsync=off; then
+	regress
+else
+	count "SQL tests" 0 1
+fi
+tap
+complete=yes

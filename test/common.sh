@@ -1,0 +1,96 @@
+# Sourced by check.sh and demo.sh: where things are, who runs the server, and
+# how a private one starts and stops. Nobody else's server is ever touched.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+top=$PWD
+build=$top/test/build
+make=${MAKE:-make}
+jobs=-j$(nproc)
+export PG_CONFIG=${PG_CONFIG:-pg_config} LC_ALL=C.UTF-8
+
+# The jobs of the make that called are not ours to share.
+MAKEFLAGS=$(sed -E 's/(^| )(-j[0-9]*|--jobserver-[a-z]+=[^ ]*)//g' <<<"${MAKEFLAGS:-}")
+export MAKEFLAGS
+
+# The server listens on a socket in its own directory only: the port is part of the socket's name.
+port=54329
+
+say() { printf "%s\n" "$@"; }
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "This needs root or sudo: $*"
+	fi
+}
+
+# PostgreSQL refuses to run as root: then its commands run as the user of the Debian packages.
+server_user() {
+	if [ "$(id -u)" -eq 0 ]; then echo postgres; else id -un; fi
+}
+
+as_server() (
+	cd /
+	if [ "$(id -u)" -eq 0 ]; then
+		set -- setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/ "$@"
+	fi
+	exec "$@" 9>&-
+)
+
+# One run at a time in a tree; descriptor 9 holds the lock until the script ends.
+lock_tree() {
+	mkdir -p "$build"
+	exec 9>"$build/lock"
+	flock -n 9 || { say "Waiting for another run in this tree ..."; flock 9; }
+}
+
+# Builds the extension and installs it into the server's directories.
+build_and_install() {
+	$make "$jobs" all
+	if [ -w "$("$PG_CONFIG" --pkglibdir)" ] && [ -w "$("$PG_CONFIG" --sharedir)/extension" ]; then
+		$make install
+	else
+		as_root "$make" PG_CONFIG="$(command -v "$PG_CONFIG")" install
+	fi
+}
+
+# A new directory that the server's user owns; $1 is a word for its name.
+new_directory() {
+	local directory
+	directory=$(mktemp -d "${TMPDIR:-/tmp}/lateweave-$1.XXXXXX")
+	chown "$(server_user)" "$directory"
+	echo "$directory"
+}
+
+# start_server DIRECTORY [SETTING=VALUE ...]: makes a cluster in it and starts it there.
+start_server() {
+	local directory=$1 bindir options setting
+	shift
+	bindir=$("$PG_CONFIG" --bindir)
+	options="-p $port -k $directory -c listen_addresses="
+	for setting in "$@"; do
+		options+=" -c $setting"
+	done
+	as_server "$bindir/initdb" -D "$directory/data" -U postgres -A trust \
+		-E UTF8 --locale=C.UTF-8 --no-sync >"$directory/initdb.log" 2>&1 ||
+		{ cat "$directory/initdb.log"; return 1; }
+	as_server "$bindir/pg_ctl" start -s -w -D "$directory/data" \
+		-l "$directory/server.log" -o "$options" ||
+		{ cat "$directory/server.log"; return 1; }
+}
+
+# Stops every server whose data directory lies under the directory, and removes it.
+remove_directory() {
+	local pidfile
+	[ -d "$1" ] || return 0
+	find "$1" -name postmaster.pid | while read -r pidfile; do
+		as_server "$("$PG_CONFIG" --bindir)/pg_ctl" stop -s -w -m immediate \
+			-D "$(dirname "$pidfile")" || true
+	done
+	rm -rf "$1"
+}

@@ -1,0 +1,54 @@
+-- The main job, on the tables that load.sql makes. DEMO is the directory of this script.
+\set QUIET on
+\pset pager off
+\pset footer off
+\echo
+\echo ======== Full-text search finds the candidates, their token vectors put them in order.
+\echo ======== text_rank is the place that ts_rank alone gives them.
+\set QUIET off
+\timing on
+SELECT question FROM questions WHERE id = 'q4';
+
+WITH q AS (SELECT words, tokens FROM questions WHERE id = 'q4'),
+candidates AS (
+	SELECT b.id, row_number() OVER (ORDER BY ts_rank(b.words, q.words) DESC, b.id) AS text_rank
+	FROM bylaws b, q WHERE b.words @@ q.words)
+SELECT r.rank, r.score, c.text_rank, b.id, b.year, b.title
+FROM lateweave_rerank('bylaw_vectors', (SELECT tokens FROM q),
+		ARRAY(SELECT id FROM candidates ORDER BY text_rank LIMIT 100), 5) r
+JOIN candidates c USING (id)
+JOIN bylaws b USING (id)
+ORDER BY r.rank;
+
+\echo
+\echo ======== The same as a score in each row, with ordinary conditions on the table.
+SELECT b.id, b.country, b.year, b.title, lateweave_score('bylaw_vectors', q.tokens, b.id) AS score
+FROM bylaws b, questions q
+WHERE q.id = 'q4' AND b.words @@ q.words
+	AND b.in_force AND b.country IN ('KA', 'OD') AND b.year >= 2000
+ORDER BY score DESC NULLS LAST LIMIT 5;
+
+\echo
+\echo ======== Why the first one won: for each token of the question the best token of the document.
+WITH q AS (SELECT tokens FROM questions WHERE id = 'q4')
+SELECT e.query_token, e.document_token, e.similarity,
+	sum(e.similarity) OVER (ORDER BY e.query_token) AS score_so_far
+FROM lateweave_explain('bylaw_vectors', (SELECT tokens FROM q),
+		(SELECT id FROM lateweave_search('bylaw_vectors', (SELECT tokens FROM q), 1))) e
+ORDER BY e.query_token;
+
+\echo
+\echo ======== Another program adds to the store. Before:
+SELECT question FROM questions WHERE id = 'q10';
+
+SELECT r.rank, r.score, b.id, b.year, b.title
+FROM lateweave_search('bylaw_vectors', (SELECT tokens FROM questions WHERE id = 'q10'), 3) r
+JOIN bylaws b USING (id) ORDER BY r.rank;
+
+\echo $ append.sh store
+\! "$DEMO/append.sh" "$DEMO/store"
+\echo
+\echo ======== And the next statement:
+SELECT r.rank, r.score, b.id, b.year, b.title
+FROM lateweave_search('bylaw_vectors', (SELECT tokens FROM questions WHERE id = 'q10'), 3) r
+JOIN bylaws b USING (id) ORDER BY r.rank;

@@ -1,0 +1,59 @@
+# The C programs of test/unit and test/fuzz, which need no server: built on the
+# layers that know none, once for each flavour, under test/build/FLAVOUR.
+#
+#	plain	as shipped			unit programs
+#	asan	ASan and UBSan		unit programs and corpus replays
+#	fuzzer	clang's libFuzzer	`make fuzz`, FUZZ_TIME seconds for each target
+
+FUZZ_TIME ?= 60
+FUZZ_CC ?= clang
+
+LW_BUILD = test/build
+LW_LOW = $(filter src/format/% src/kernel/% src/store/%,$(OBJS))
+LW_UNIT = $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
+LW_FUZZ = $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
+
+# Only store/ may use headers of PostgreSQL's common code; the others do not find them.
+LW_CPPFLAGS = -D_GNU_SOURCE -Isrc -Itest/unit \
+	$(if $(filter src/store/%,$<),-DFRONTEND -isystem $(includedir_server))
+LW_CFLAGS = -Wall -Wextra -Wmissing-prototypes -Wdeclaration-after-statement \
+	-Werror -g -ffp-contract=off
+LW_LIBS = -L$(pkglibdir) -lpgcommon -lpgport -lm -lpthread
+
+SANITIZE = -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined
+plain_cc = $(CC) -O2 -fno-strict-aliasing -fwrapv
+asan_cc = $(CC) $(SANITIZE)
+fuzzer_cc = $(FUZZ_CC) $(SANITIZE) -fsanitize=fuzzer-no-link
+
+LW_PROGRAMS = $(LW_UNIT:%=$(LW_BUILD)/plain/%) $(LW_UNIT:%=$(LW_BUILD)/asan/%) \
+	$(LW_FUZZ:%=$(LW_BUILD)/asan/%)
+LW_FUZZERS = $(LW_FUZZ:%=$(LW_BUILD)/fuzzer/%)
+
+# $(1) is the flavour; kept objects and their .d files follow the sources' paths.
+define flavour
+$(LW_BUILD)/$(1)/%.o: %.c
+	@$(MKDIR_P) $$(@D)
+	$$($(1)_cc) $$(LW_CPPFLAGS) $$(LW_CFLAGS) -MMD -MP -c -o $$@ $$<
+$(LW_BUILD)/$(1)/test_%: $(LW_BUILD)/$(1)/test/unit/test_%.o $(LW_LOW:%=$(LW_BUILD)/$(1)/%)
+	$$($(1)_cc) -o $$@ $$^ $$(LW_LIBS)
+endef
+$(foreach f,plain asan fuzzer,$(eval $(call flavour,$(f))))
+
+$(LW_BUILD)/asan/fuzz_%: $(addprefix $(LW_BUILD)/asan/,test/fuzz/fuzz_%.o test/fuzz/replay.o $(LW_LOW))
+	$(asan_cc) -o $@ $^ $(LW_LIBS)
+$(LW_BUILD)/fuzzer/fuzz_%: $(addprefix $(LW_BUILD)/fuzzer/,test/fuzz/fuzz_%.o $(LW_LOW))
+	$(fuzzer_cc) -fsanitize=fuzzer -o $@ $^ $(LW_LIBS)
+
+.SECONDARY:
+.PHONY: programs fuzz
+programs: $(LW_PROGRAMS)
+
+fuzz: $(LW_FUZZERS)
+	for program in $(LW_FUZZERS); do \
+		corpus=$(LW_BUILD)/corpus/$${program##*/}; \
+		$(MKDIR_P) $$corpus || exit; \
+		$$program -max_total_time=$(FUZZ_TIME) -artifact_prefix=$(LW_BUILD)/ \
+			$$corpus test/fuzz/corpus/$${program##*/fuzz_} || exit; \
+	done
+
+-include $(shell find $(LW_BUILD) -name '*.d' 2>/dev/null)
