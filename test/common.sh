@@ -49,14 +49,18 @@ lock_tree() {
 	flock -n 9 || { say "Waiting for another run in this tree ..."; flock 9; }
 }
 
-# Builds the extension and installs it into the server's directories.
+# Whether what was built is installed already.
+is_installed() {
+	local extension
+	extension=$("$PG_CONFIG" --sharedir)/extension
+	cmp -s lateweave.so "$("$PG_CONFIG" --pkglibdir)/lateweave.so" &&
+		cmp -s lateweave.control "$extension/lateweave.control" &&
+		cmp -s lateweave--0.2.sql "$extension/lateweave--0.2.sql"
+}
+
 build_and_install() {
 	$make "$jobs" all
-	if [ -w "$("$PG_CONFIG" --pkglibdir)" ] && [ -w "$("$PG_CONFIG" --sharedir)/extension" ]; then
-		$make install
-	else
-		as_root "$make" PG_CONFIG="$(command -v "$PG_CONFIG")" install
-	fi
+	is_installed || as_root "$make" PG_CONFIG="$(command -v "$PG_CONFIG")" install
 }
 
 # A new directory that the server's user owns; $1 is a word for its name.

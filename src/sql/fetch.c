@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -22,7 +23,9 @@
 #include "sql/scorer.h"
 
 PG_FUNCTION_INFO_V1(lateweave_fetch);
-PG_FUNCTION_INFO_V1(lateweave_explain);
+PG_FUNCTION_INFO_V1(lateweave_explain_text);
+PG_FUNCTION_INFO_V1(lateweave_explain_bigint);
+PG_FUNCTION_INFO_V1(lateweave_explain_uuid);
 
 Datum
 lateweave_fetch(PG_FUNCTION_ARGS)
@@ -67,11 +70,12 @@ lateweave_fetch(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-Datum
-lateweave_explain(PG_FUNCTION_ARGS)
+static Datum
+explain_document(FunctionCallInfo fcinfo, Oid type)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	LwScorer	scorer;
+	LwIdBuffer	buffer;
 	LwString	id;
 	LwPlace		place;
 	LwDocument	document;
@@ -88,7 +92,7 @@ lateweave_explain(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	lw_scorer_begin(&scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
 					PG_ARGISNULL(3) ? (Datum) 0 : PG_GETARG_DATUM(3), !PG_ARGISNULL(3));
-	id = lw_id_from_text(PG_GETARG_TEXT_PP(2));
+	id = lw_id_from_datum(PG_GETARG_DATUM(2), type, &buffer);
 	if (!lw_view_find(scorer.view, id.data, id.size, &place))
 		return (Datum) 0;
 	if (lw_view_document(scorer.view, place, &document, &error) != LW_OK)
@@ -112,4 +116,22 @@ lateweave_explain(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+Datum
+lateweave_explain_text(PG_FUNCTION_ARGS)
+{
+	return explain_document(fcinfo, TEXTOID);
+}
+
+Datum
+lateweave_explain_bigint(PG_FUNCTION_ARGS)
+{
+	return explain_document(fcinfo, INT8OID);
+}
+
+Datum
+lateweave_explain_uuid(PG_FUNCTION_ARGS)
+{
+	return explain_document(fcinfo, UUIDOID);
 }

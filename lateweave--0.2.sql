@@ -1,0 +1,507 @@
+/* lateweave--0.2.sql: late-interaction search over vector stores on the server's disk */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION lateweave" to load this file. \quit
+
+/* ---------------------------------------------------------------------------
+ * The type multivector: input, output, binary form, modifier
+ */
+
+CREATE TYPE multivector;
+
+CREATE FUNCTION multivector_in(cstring, oid, integer) RETURNS multivector
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_out(multivector) RETURNS cstring
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_recv(internal, oid, integer) RETURNS multivector
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_send(multivector) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_typmod_in(cstring[]) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_typmod_out(integer) RETURNS cstring
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE TYPE multivector (
+	INPUT = multivector_in,
+	OUTPUT = multivector_out,
+	RECEIVE = multivector_recv,
+	SEND = multivector_send,
+	TYPMOD_IN = multivector_typmod_in,
+	TYPMOD_OUT = multivector_typmod_out,
+	ALIGNMENT = int4,
+	STORAGE = external
+);
+
+COMMENT ON TYPE multivector IS
+'token vectors: a matrix of real, tokens x dimension, at least 1 x 1, every value finite; multivector(N) fixes the dimension. Text form [[0.1,0.2],[0.3,0.4]], white space allowed. Binary form: int32 tokens, int32 dimension, then float4 values row by row, all in network byte order. At most 1 GB. Malformed input is ERROR 22P02 (text) or 22P03 (binary), another dimension than the modifier''s 22000';
+COMMENT ON FUNCTION multivector_in(cstring, oid, integer) IS
+'input: [[0.1,0.2],[0.3,0.4]]; ERROR 22P02 names the token and value at fault, from 1';
+COMMENT ON FUNCTION multivector_out(multivector) IS
+'output: the shortest text that reads back the same';
+COMMENT ON FUNCTION multivector_recv(internal, oid, integer) IS
+'binary input: int32 tokens, int32 dimension, then float4 values row by row, all in network byte order; ERROR 22P03 when malformed';
+COMMENT ON FUNCTION multivector_send(multivector) IS
+'binary output: int32 tokens, int32 dimension, then float4 values row by row, all in network byte order';
+COMMENT ON FUNCTION multivector_typmod_in(cstring[]) IS
+'type modifier input: the dimension, at least 1, else ERROR 22023';
+COMMENT ON FUNCTION multivector_typmod_out(integer) IS
+'type modifier output: the dimension in parentheses';
+
+/* ---------------------------------------------------------------------------
+ * The type maxsim_query: the same layout and the same forms, so the same C functions
+ */
+
+CREATE TYPE maxsim_query;
+
+CREATE FUNCTION maxsim_query_in(cstring, oid, integer) RETURNS maxsim_query
+	AS 'MODULE_PATHNAME', 'multivector_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION maxsim_query_out(maxsim_query) RETURNS cstring
+	AS 'MODULE_PATHNAME', 'multivector_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION maxsim_query_recv(internal, oid, integer) RETURNS maxsim_query
+	AS 'MODULE_PATHNAME', 'multivector_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION maxsim_query_send(maxsim_query) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'multivector_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE TYPE maxsim_query (
+	INPUT = maxsim_query_in,
+	OUTPUT = maxsim_query_out,
+	RECEIVE = maxsim_query_recv,
+	SEND = maxsim_query_send,
+	ALIGNMENT = int4,
+	STORAGE = external
+);
+
+COMMENT ON TYPE maxsim_query IS
+'the query side of a score: token vectors and, when made with one, the source whose documents they rank. Text and binary form are those of multivector and hold no source';
+COMMENT ON FUNCTION maxsim_query_in(cstring, oid, integer) IS
+'input: the text form of a multivector; the query names no source';
+COMMENT ON FUNCTION maxsim_query_out(maxsim_query) IS
+'output: the text form of a multivector, without the source';
+COMMENT ON FUNCTION maxsim_query_recv(internal, oid, integer) IS
+'binary input: the binary form of a multivector; the query names no source';
+COMMENT ON FUNCTION maxsim_query_send(maxsim_query) IS
+'binary output: the binary form of a multivector, without the source';
+
+/* ---------------------------------------------------------------------------
+ * Casts of multivector
+ */
+
+CREATE FUNCTION multivector(multivector, integer, boolean) RETURNS multivector
+	AS 'MODULE_PATHNAME', 'multivector_enforce_typmod' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector(real[]) RETURNS multivector
+	AS 'MODULE_PATHNAME', 'multivector_from_real_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector(double precision[]) RETURNS multivector
+	AS 'MODULE_PATHNAME', 'multivector_from_double_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_to_array(multivector) RETURNS real[]
+	AS 'MODULE_PATHNAME', 'multivector_to_real_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_from_bytes(bytes bytea, dimension integer) RETURNS multivector
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE CAST (multivector AS multivector)
+	WITH FUNCTION multivector(multivector, integer, boolean) AS IMPLICIT;
+CREATE CAST (real[] AS multivector)
+	WITH FUNCTION multivector(real[]) AS ASSIGNMENT;
+CREATE CAST (double precision[] AS multivector)
+	WITH FUNCTION multivector(double precision[]) AS ASSIGNMENT;
+CREATE CAST (multivector AS real[])
+	WITH FUNCTION multivector_to_array(multivector);
+
+COMMENT ON FUNCTION multivector(multivector, integer, boolean) IS
+'applies the type modifier: ERROR 22000 that names both when the dimension is another';
+COMMENT ON FUNCTION multivector(real[]) IS
+'one dimension is one token, two are tokens x dimension; ERROR 22000 for NULL, NaN and infinity, naming token and value from 1, and for other shapes';
+COMMENT ON FUNCTION multivector(double precision[]) IS
+'one dimension is one token, two are tokens x dimension, each value rounded to the nearest real; ERROR 22000 for NULL, NaN, infinity and values beyond real, naming token and value from 1, and for other shapes';
+COMMENT ON FUNCTION multivector_to_array(multivector) IS
+'an array of two dimensions, tokens x dimension; ERROR 54000 past the number of elements that an array can have';
+COMMENT ON FUNCTION multivector_from_bytes(bytea, integer) IS
+'from little-endian float32 values row by row, dimension x 4 bytes a token; ERROR 22000 unless the bytes are whole tokens, at least one, of finite values';
+COMMENT ON CAST (multivector AS multivector) IS
+'applies the type modifier';
+COMMENT ON CAST (real[] AS multivector) IS
+'one dimension is one token, two are tokens x dimension';
+COMMENT ON CAST (double precision[] AS multivector) IS
+'one dimension is one token, two are tokens x dimension; rounds to the nearest real';
+COMMENT ON CAST (multivector AS real[]) IS
+'an array of two dimensions, tokens x dimension';
+
+CREATE FUNCTION lateweave_enable_pgvector() RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp;
+
+COMMENT ON FUNCTION lateweave_enable_pgvector() IS
+'makes the assignment casts to multivector from pgvector''s vector and halfvec (one token) and vector[] and halfvec[] (a token each), those of them that are missing; they are objects of the database, not of this extension. For superusers; ERROR 42704 when pgvector is not installed';
+
+/* ---------------------------------------------------------------------------
+ * Functions of multivector
+ */
+
+CREATE FUNCTION dimension(m multivector) RETURNS integer
+	AS 'MODULE_PATHNAME', 'multivector_dimension' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION token_count(m multivector) RETURNS integer
+	AS 'MODULE_PATHNAME', 'multivector_token_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION l2_normalize(m multivector) RETURNS multivector
+	AS 'MODULE_PATHNAME', 'multivector_l2_normalize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION dimension(multivector) IS
+'values of a token; reads only the header of a stored multivector';
+COMMENT ON FUNCTION token_count(multivector) IS
+'number of tokens; reads only the header of a stored multivector';
+COMMENT ON FUNCTION l2_normalize(multivector) IS
+'each token divided by its own Euclidean length, computed in double precision and rounded to real; a token of zeros stays as it is';
+
+CREATE FUNCTION multivector_agg_transition(internal, real[]) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION multivector_agg_final(internal) RETURNS multivector
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE multivector_agg(real[]) (
+	SFUNC = multivector_agg_transition,
+	STYPE = internal,
+	FINALFUNC = multivector_agg_final,
+	PARALLEL = SAFE
+);
+
+COMMENT ON FUNCTION multivector_agg_transition(internal, real[]) IS
+'transition function of multivector_agg';
+COMMENT ON FUNCTION multivector_agg_final(internal) IS
+'final function of multivector_agg';
+COMMENT ON AGGREGATE multivector_agg(real[]) IS
+'one token from each input, an array of one dimension, in input order; NULL inputs are skipped, no inputs give NULL. ERROR 22000 for inputs of unequal length or other shape, and for NULL elements, NaN and infinity';
+
+/* ---------------------------------------------------------------------------
+ * Order and equality of multivector
+ */
+
+CREATE FUNCTION multivector_eq(multivector, multivector) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_ne(multivector, multivector) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_lt(multivector, multivector) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_le(multivector, multivector) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_gt(multivector, multivector) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_ge(multivector, multivector) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_cmp(multivector, multivector) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_hash(multivector) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION multivector_hash_extended(multivector, bigint) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION multivector_eq(multivector, multivector) IS
+'implementation of = operator';
+COMMENT ON FUNCTION multivector_ne(multivector, multivector) IS
+'implementation of <> operator';
+COMMENT ON FUNCTION multivector_lt(multivector, multivector) IS
+'implementation of < operator';
+COMMENT ON FUNCTION multivector_le(multivector, multivector) IS
+'implementation of <= operator';
+COMMENT ON FUNCTION multivector_gt(multivector, multivector) IS
+'implementation of > operator';
+COMMENT ON FUNCTION multivector_ge(multivector, multivector) IS
+'implementation of >= operator';
+COMMENT ON FUNCTION multivector_cmp(multivector, multivector) IS
+'btree comparison: below, at or above 0 as the first sorts before, with or after the second';
+COMMENT ON FUNCTION multivector_hash(multivector) IS
+'hash; equal multivectors hash alike';
+COMMENT ON FUNCTION multivector_hash_extended(multivector, bigint) IS
+'hash with a seed; equal multivectors hash alike';
+
+CREATE OPERATOR = (
+	LEFTARG = multivector, RIGHTARG = multivector, FUNCTION = multivector_eq,
+	COMMUTATOR = =, NEGATOR = <>,
+	RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+CREATE OPERATOR <> (
+	LEFTARG = multivector, RIGHTARG = multivector, FUNCTION = multivector_ne,
+	COMMUTATOR = <>, NEGATOR = =,
+	RESTRICT = neqsel, JOIN = neqjoinsel
+);
+CREATE OPERATOR < (
+	LEFTARG = multivector, RIGHTARG = multivector, FUNCTION = multivector_lt,
+	COMMUTATOR = >, NEGATOR = >=,
+	RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+CREATE OPERATOR <= (
+	LEFTARG = multivector, RIGHTARG = multivector, FUNCTION = multivector_le,
+	COMMUTATOR = >=, NEGATOR = >,
+	RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+CREATE OPERATOR > (
+	LEFTARG = multivector, RIGHTARG = multivector, FUNCTION = multivector_gt,
+	COMMUTATOR = <, NEGATOR = <=,
+	RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+CREATE OPERATOR >= (
+	LEFTARG = multivector, RIGHTARG = multivector, FUNCTION = multivector_ge,
+	COMMUTATOR = <=, NEGATOR = <,
+	RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+
+COMMENT ON OPERATOR = (multivector, multivector) IS
+'same shape and equal values; -0 equals 0';
+COMMENT ON OPERATOR <> (multivector, multivector) IS
+'another shape or a value that differs; -0 equals 0';
+COMMENT ON OPERATOR < (multivector, multivector) IS
+'sorts before: by tokens, then dimension, then values row by row';
+COMMENT ON OPERATOR <= (multivector, multivector) IS
+'sorts before or equals: by tokens, then dimension, then values row by row';
+COMMENT ON OPERATOR > (multivector, multivector) IS
+'sorts after: by tokens, then dimension, then values row by row';
+COMMENT ON OPERATOR >= (multivector, multivector) IS
+'sorts after or equals: by tokens, then dimension, then values row by row';
+
+CREATE OPERATOR CLASS multivector_ops
+	DEFAULT FOR TYPE multivector USING btree AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 multivector_cmp(multivector, multivector);
+CREATE OPERATOR CLASS multivector_ops
+	DEFAULT FOR TYPE multivector USING hash AS
+	OPERATOR 1 =,
+	FUNCTION 1 multivector_hash(multivector),
+	FUNCTION 2 multivector_hash_extended(multivector, bigint);
+
+COMMENT ON OPERATOR CLASS multivector_ops USING btree IS
+'order of multivector, for DISTINCT, GROUP BY, ORDER BY and unique constraints; a btree index holds values up to about 2700 bytes, EXCLUDE USING hash (column WITH =) makes larger ones unique';
+COMMENT ON OPERATOR CLASS multivector_ops USING hash IS
+'equality of multivector, for hash aggregation, hash joins and hash indexes, with values of any size';
+COMMENT ON OPERATOR FAMILY multivector_ops USING btree IS
+'order of multivector';
+COMMENT ON OPERATOR FAMILY multivector_ops USING hash IS
+'equality of multivector';
+
+/* ---------------------------------------------------------------------------
+ * Scoring vectors in memory
+ */
+
+CREATE FUNCTION maxsim_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION maxsim_query(query multivector) RETURNS maxsim_query
+	AS 'MODULE_PATHNAME', 'maxsim_query_plain' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION maxsim_query(source regclass, query multivector) RETURNS maxsim_query
+	AS 'MODULE_PATHNAME', 'maxsim_query_of_source' LANGUAGE C STABLE PARALLEL SAFE;
+CREATE FUNCTION maxsim(query maxsim_query, document multivector) RETURNS real
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500 SUPPORT maxsim_support;
+CREATE FUNCTION multivector_distance(document multivector, query maxsim_query) RETURNS double precision
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500 SUPPORT maxsim_support;
+
+CREATE OPERATOR @# (
+	LEFTARG = multivector, RIGHTARG = maxsim_query, FUNCTION = multivector_distance
+);
+
+COMMENT ON FUNCTION maxsim_support(internal) IS
+'planner support: cost of maxsim and of the operators @#';
+COMMENT ON FUNCTION maxsim_query(multivector) IS
+'a query over vectors in memory; NULL for NULL';
+COMMENT ON FUNCTION maxsim_query(regclass, multivector) IS
+'a query that ranks the documents of a source: the right side of id @# query; NULL for NULL';
+COMMENT ON FUNCTION maxsim(maxsim_query, multivector) IS
+'sum over the query''s tokens, in order and in float32, of the largest dot product with a token of the document; NULL for NULL; ERROR 22000 for another dimension, 22023 for a query that names a source or a sum that is not a number';
+COMMENT ON FUNCTION multivector_distance(multivector, maxsim_query) IS
+'minus maxsim, so that ascending order is best first; errors as maxsim';
+COMMENT ON OPERATOR @# (multivector, maxsim_query) IS
+'minus maxsim, so that ascending order is best first';
+
+/* ---------------------------------------------------------------------------
+ * Scoring documents of a source, one at a time
+ */
+
+CREATE FUNCTION lateweave_score_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION lateweave_score(source regclass, query multivector, id text, representation jsonb DEFAULT NULL)
+	RETURNS real
+	AS 'MODULE_PATHNAME', 'lateweave_score_text'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT lateweave_score_support;
+CREATE FUNCTION lateweave_score(source regclass, query multivector, id bigint, representation jsonb DEFAULT NULL)
+	RETURNS real
+	AS 'MODULE_PATHNAME', 'lateweave_score_bigint'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT lateweave_score_support;
+CREATE FUNCTION lateweave_score(source regclass, query multivector, id uuid, representation jsonb DEFAULT NULL)
+	RETURNS real
+	AS 'MODULE_PATHNAME', 'lateweave_score_uuid'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT lateweave_score_support;
+
+COMMENT ON FUNCTION lateweave_score_support(internal) IS
+'planner support: cost of lateweave_score, from the query''s tokens and the source''s manifest';
+COMMENT ON FUNCTION lateweave_score(regclass, multivector, text, jsonb) IS
+'MaxSim of the query and a document of the source; NULL when the source does not hold it, or for NULL. The members of representation must equal the source''s. ERROR 22000 for another dimension or representation, 22023 for a score that is not a number, XX001 for damaged files';
+COMMENT ON FUNCTION lateweave_score(regclass, multivector, bigint, jsonb) IS
+'MaxSim of the query and the document that the number''s text form names; as with text';
+COMMENT ON FUNCTION lateweave_score(regclass, multivector, uuid, jsonb) IS
+'MaxSim of the query and the document that the uuid''s text form names; as with text';
+
+CREATE FUNCTION lateweave_distance(id text, query maxsim_query) RETURNS double precision
+	AS 'MODULE_PATHNAME', 'lateweave_distance_text'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT maxsim_support;
+CREATE FUNCTION lateweave_distance(id smallint, query maxsim_query) RETURNS double precision
+	AS 'MODULE_PATHNAME', 'lateweave_distance_smallint'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT maxsim_support;
+CREATE FUNCTION lateweave_distance(id integer, query maxsim_query) RETURNS double precision
+	AS 'MODULE_PATHNAME', 'lateweave_distance_integer'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT maxsim_support;
+CREATE FUNCTION lateweave_distance(id bigint, query maxsim_query) RETURNS double precision
+	AS 'MODULE_PATHNAME', 'lateweave_distance_bigint'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT maxsim_support;
+CREATE FUNCTION lateweave_distance(id uuid, query maxsim_query) RETURNS double precision
+	AS 'MODULE_PATHNAME', 'lateweave_distance_uuid'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT maxsim_support;
+CREATE FUNCTION lateweave_distance(id varchar, query maxsim_query) RETURNS double precision
+	AS 'MODULE_PATHNAME', 'lateweave_distance_text'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 SUPPORT maxsim_support;
+
+CREATE OPERATOR @# (LEFTARG = text, RIGHTARG = maxsim_query, FUNCTION = lateweave_distance);
+CREATE OPERATOR @# (LEFTARG = varchar, RIGHTARG = maxsim_query, FUNCTION = lateweave_distance);
+CREATE OPERATOR @# (LEFTARG = smallint, RIGHTARG = maxsim_query, FUNCTION = lateweave_distance);
+CREATE OPERATOR @# (LEFTARG = integer, RIGHTARG = maxsim_query, FUNCTION = lateweave_distance);
+CREATE OPERATOR @# (LEFTARG = bigint, RIGHTARG = maxsim_query, FUNCTION = lateweave_distance);
+CREATE OPERATOR @# (LEFTARG = uuid, RIGHTARG = maxsim_query, FUNCTION = lateweave_distance);
+
+COMMENT ON FUNCTION lateweave_distance(text, maxsim_query) IS
+'minus the score of the document in the query''s source; infinity when it is absent, so that it sorts last; ERROR 22023 when the query names no source, others as lateweave_score';
+COMMENT ON FUNCTION lateweave_distance(varchar, maxsim_query) IS
+'as for text';
+COMMENT ON FUNCTION lateweave_distance(smallint, maxsim_query) IS
+'as for text, of the document that the number''s text form names';
+COMMENT ON FUNCTION lateweave_distance(integer, maxsim_query) IS
+'as for text, of the document that the number''s text form names';
+COMMENT ON FUNCTION lateweave_distance(bigint, maxsim_query) IS
+'as for text, of the document that the number''s text form names';
+COMMENT ON FUNCTION lateweave_distance(uuid, maxsim_query) IS
+'as for text, of the document that the uuid''s text form names';
+COMMENT ON OPERATOR @# (text, maxsim_query) IS
+'minus the score of the document in the query''s source; infinity when absent';
+COMMENT ON OPERATOR @# (varchar, maxsim_query) IS
+'minus the score of the document in the query''s source; infinity when absent';
+COMMENT ON OPERATOR @# (smallint, maxsim_query) IS
+'minus the score of the document in the query''s source; infinity when absent';
+COMMENT ON OPERATOR @# (integer, maxsim_query) IS
+'minus the score of the document in the query''s source; infinity when absent';
+COMMENT ON OPERATOR @# (bigint, maxsim_query) IS
+'minus the score of the document in the query''s source; infinity when absent';
+COMMENT ON OPERATOR @# (uuid, maxsim_query) IS
+'minus the score of the document in the query''s source; infinity when absent';
+
+/* ---------------------------------------------------------------------------
+ * Scoring sets of documents
+ */
+
+CREATE FUNCTION lateweave_rerank_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION lateweave_rerank_sources_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION lateweave_search_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION lateweave_fetch_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION lateweave_explain_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION lateweave_rerank_support(internal) IS
+'planner support: rows and cost of lateweave_rerank';
+COMMENT ON FUNCTION lateweave_rerank_sources_support(internal) IS
+'planner support: rows and cost of lateweave_rerank over several sources';
+COMMENT ON FUNCTION lateweave_search_support(internal) IS
+'planner support: rows and cost of lateweave_search';
+COMMENT ON FUNCTION lateweave_fetch_support(internal) IS
+'planner support: rows and cost of lateweave_fetch';
+COMMENT ON FUNCTION lateweave_explain_support(internal) IS
+'planner support: rows and cost of lateweave_explain';
+
+CREATE FUNCTION lateweave_rerank(source regclass, query multivector, ids text[], k integer DEFAULT NULL,
+	representation jsonb DEFAULT NULL, OUT id text, OUT score real, OUT rank integer) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 50000 ROWS 100 SUPPORT lateweave_rerank_support;
+CREATE FUNCTION lateweave_rerank(source regclass, query multivector, ids bigint[], k integer DEFAULT NULL,
+	representation jsonb DEFAULT NULL, OUT id text, OUT score real, OUT rank integer) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 50000 ROWS 100 SUPPORT lateweave_rerank_support;
+CREATE FUNCTION lateweave_rerank(source regclass, query multivector, ids uuid[], k integer DEFAULT NULL,
+	representation jsonb DEFAULT NULL, OUT id text, OUT score real, OUT rank integer) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 50000 ROWS 100 SUPPORT lateweave_rerank_support;
+CREATE FUNCTION lateweave_rerank(sources regclass[], query multivector, source_of integer[], ids text[],
+	k integer DEFAULT NULL, representation jsonb DEFAULT NULL,
+	OUT source regclass, OUT id text, OUT score real, OUT rank integer) RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'lateweave_rerank_sources'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 50000 ROWS 100 SUPPORT lateweave_rerank_sources_support;
+CREATE FUNCTION lateweave_search(source regclass, query multivector, k integer, candidates integer DEFAULT NULL,
+	representation jsonb DEFAULT NULL, OUT id text, OUT score real, OUT rank integer) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 500000 ROWS 10 SUPPORT lateweave_search_support;
+
+COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, text[], integer, jsonb) IS
+'candidates in gather order in, the best k (NULL: all) out: score descending, ties in gather order, ranks from 1; absent documents are dropped. ERROR 22023 that names it for a repeated or NULL id, and for k below 1; others as lateweave_score';
+COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, bigint[], integer, jsonb) IS
+'as with text[], of the documents that the numbers'' text forms name';
+COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, uuid[], integer, jsonb) IS
+'as with text[], of the documents that the uuids'' text forms name';
+COMMENT ON FUNCTION lateweave_rerank(regclass[], multivector, integer[], text[], integer, jsonb) IS
+'candidates of several sources on one scale: candidate i is ids[i] in sources[source_of[i]], counted from 1. ERROR 22000 unless all sources have one representation and score semantics; repeats are per source';
+COMMENT ON FUNCTION lateweave_search(regclass, multivector, integer, integer, jsonb) IS
+'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), ranks from 1. candidates: how many documents are scored exactly where the source has candidate codes; those without are always scored. Memory in proportion to k. ERROR 22023 for k below 1';
+
+CREATE FUNCTION lateweave_fetch(source regclass, ids text[], space text DEFAULT NULL,
+	OUT id text, OUT tokens multivector) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 100 SUPPORT lateweave_fetch_support;
+CREATE FUNCTION lateweave_fetch(source regclass, ids bigint[], space text DEFAULT NULL,
+	OUT id text, OUT tokens multivector) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 100 SUPPORT lateweave_fetch_support;
+CREATE FUNCTION lateweave_fetch(source regclass, ids uuid[], space text DEFAULT NULL,
+	OUT id text, OUT tokens multivector) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 100 SUPPORT lateweave_fetch_support;
+CREATE FUNCTION lateweave_explain(source regclass, query multivector, id text, representation jsonb DEFAULT NULL,
+	OUT query_token integer, OUT document_token integer, OUT similarity real) RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'lateweave_explain_text'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 32 SUPPORT lateweave_explain_support;
+CREATE FUNCTION lateweave_explain(source regclass, query multivector, id bigint, representation jsonb DEFAULT NULL,
+	OUT query_token integer, OUT document_token integer, OUT similarity real) RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'lateweave_explain_bigint'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 32 SUPPORT lateweave_explain_support;
+CREATE FUNCTION lateweave_explain(source regclass, query multivector, id uuid, representation jsonb DEFAULT NULL,
+	OUT query_token integer, OUT document_token integer, OUT similarity real) RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'lateweave_explain_uuid'
+	LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 32 SUPPORT lateweave_explain_support;
+
+COMMENT ON FUNCTION lateweave_fetch(regclass, text[], text) IS
+'decoded vectors as the score uses them, in the order of the ids; absent documents are dropped. space is for section files. ERROR 22023 that names it for a repeated or NULL id, XX001 for damaged files or values that are not finite';
+COMMENT ON FUNCTION lateweave_fetch(regclass, bigint[], text) IS
+'as with text[], of the documents that the numbers'' text forms name';
+COMMENT ON FUNCTION lateweave_fetch(regclass, uuid[], text) IS
+'as with text[], of the documents that the uuids'' text forms name';
+COMMENT ON FUNCTION lateweave_explain(regclass, multivector, text, jsonb) IS
+'which document token won for each query token, both from 1 (of equal ones the first); the similarities sum, in order, to the score. No rows when the document is absent';
+COMMENT ON FUNCTION lateweave_explain(regclass, multivector, bigint, jsonb) IS
+'as with text, of the document that the number''s text form names';
+COMMENT ON FUNCTION lateweave_explain(regclass, multivector, uuid, jsonb) IS
+'as with text, of the document that the uuid''s text form names';
+
+/* ---------------------------------------------------------------------------
+ * For the DBA
+ */
+
+CREATE FUNCTION lateweave_as_of(source regclass) RETURNS timestamptz
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10;
+CREATE FUNCTION lateweave_list_sources(OUT source regclass, OUT kind text, OUT path text, OUT corpus text,
+	OUT encoding text, OUT dimension numeric, OUT encoder text, OUT store_id text, OUT commit numeric,
+	OUT committed_at timestamptz, OUT lag interval, OUT documents bigint, OUT unnameable bigint,
+	OUT deleted bigint, OUT tokens bigint, OUT segments bigint, OUT bytes bigint, OUT notes text[],
+	OUT error text) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
+CREATE FUNCTION lateweave_kernels(OUT kernel text, OUT available boolean, OUT active boolean) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE ROWS 4;
+
+CREATE VIEW lateweave_sources AS SELECT * FROM lateweave_list_sources();
+GRANT SELECT ON lateweave_sources TO PUBLIC;
+
+COMMENT ON FUNCTION lateweave_as_of(regclass) IS
+'committed_at of the commit that this statement sees: every write committed before it is in the answers; infinity past the range of timestamptz';
+COMMENT ON FUNCTION lateweave_list_sources() IS
+'the rows of the view lateweave_sources';
+COMMENT ON FUNCTION lateweave_kernels() IS
+'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
+COMMENT ON VIEW lateweave_sources IS
+'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). A broken source is a row with its error. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
