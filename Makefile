@@ -11,7 +11,7 @@ LW_FORMAT = error json utf8 npy ids manifest
 LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 decode
 LW_STORE = map idmap segment view follow
 LW_SERVER = error ids path source pin prepared scoring
-LW_SQL = multivector multivector_cast multivector_ops pgvector \
+LW_SQL = document fdw fdw_analyze fdw_import fdw_lookup fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
 	representation rerank score scorer search support
 
 OBJS = src/lateweave.o \
@@ -19,7 +19,7 @@ OBJS = src/lateweave.o \
 	$(LW_STORE:%=src/store/%.o) $(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = multivector pgvector
+REGRESS = fdw multivector pgvector
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl

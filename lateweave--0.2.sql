@@ -505,3 +505,38 @@ COMMENT ON FUNCTION lateweave_kernels() IS
 'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
 COMMENT ON VIEW lateweave_sources IS
 'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). A broken source is a row with its error. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
+
+/* ---------------------------------------------------------------------------
+ * The foreign-data wrapper: a vector store is a foreign table of id and tokens
+ */
+
+CREATE FUNCTION lateweave_fdw_handler() RETURNS fdw_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+CREATE FUNCTION lateweave_fdw_validator(text[], oid) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+COMMENT ON FUNCTION lateweave_fdw_handler() IS
+'handler of the foreign-data wrapper lateweave';
+COMMENT ON FUNCTION lateweave_fdw_validator(text[], oid) IS
+'validator of the foreign-data wrapper lateweave: ERROR HV00D for an unknown option, 22023 for a bad value, 42501 for a path that the current user may not attach';
+
+CREATE FOREIGN DATA WRAPPER lateweave
+	HANDLER lateweave_fdw_handler VALIDATOR lateweave_fdw_validator;
+CREATE SERVER lateweave FOREIGN DATA WRAPPER lateweave;
+GRANT USAGE ON FOREIGN SERVER lateweave TO PUBLIC;
+
+COMMENT ON FOREIGN DATA WRAPPER lateweave IS
+'token vectors in vector stores on the server''s disk';
+COMMENT ON SERVER lateweave IS
+'sources of this server: CREATE FOREIGN TABLE name (id text NOT NULL, tokens multivector) SERVER lateweave OPTIONS (store ''directory''); options store, store_id, min_commit, writable. A relative path lies under lateweave.directory. Attaching needs superuser or pg_read_server_files, for writing pg_write_server_files too. IMPORT FOREIGN SCHEMA "directory" makes a table for each store in a directory';
+
+CREATE FUNCTION lateweave_record_store_id() RETURNS event_trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+CREATE EVENT TRIGGER lateweave_record_store_id ON ddl_command_end
+	WHEN TAG IN ('CREATE FOREIGN TABLE', 'IMPORT FOREIGN SCHEMA')
+	EXECUTE FUNCTION lateweave_record_store_id();
+
+COMMENT ON FUNCTION lateweave_record_store_id() IS
+'event trigger: records in new foreign tables of lateweave which store they were created over, as option store_id';
+COMMENT ON EVENT TRIGGER lateweave_record_store_id IS
+'records in new foreign tables of lateweave which store they were created over, so that another one in its place is refused; a missing or damaged store is an ERROR, or a WARNING when the table names its store_id';

@@ -38,4 +38,25 @@
 #define lw_estimate_array_length(root, array) ((double) estimate_array_length(array))
 #endif
 
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#define lw_vacuum_delay_point() vacuum_delay_point(true)
+#else
+#include "commands/explain.h"
+#define lw_vacuum_delay_point() vacuum_delay_point()
+#endif
+
+/* create_foreignscan_path of a base relation, without order, outer path and private data. */
+#if PG_VERSION_NUM >= 180000
+#define lw_create_foreignscan_path(root, rel, rows, startup, total, outer) \
+	create_foreignscan_path(root, rel, NULL, rows, 0, startup, total, NIL, outer, NULL, NIL, NIL)
+#elif PG_VERSION_NUM >= 170000
+#define lw_create_foreignscan_path(root, rel, rows, startup, total, outer) \
+	create_foreignscan_path(root, rel, NULL, rows, startup, total, NIL, outer, NULL, NIL, NIL)
+#else
+#define lw_create_foreignscan_path(root, rel, rows, startup, total, outer) \
+	create_foreignscan_path(root, rel, NULL, rows, startup, total, NIL, outer, NULL, NIL)
+#endif
+
 #endif							/* LW_COMPAT_H */

@@ -59,6 +59,7 @@ tile_##n(const float *lanes, const float *rows, size_t dimension, \
 	size_t		i; \
 	LW_EACH_##n(DECLARE) \
 	\
+	LW_UNROLL \
 	for (i = 0; i < dimension; i++) \
 	{ \
 		_mm_prefetch(following + i * n * sizeof(float), _MM_HINT_T0); \

@@ -69,6 +69,7 @@ single_##n(const float *lanes, const float *rows, size_t dimension, \
 	size_t		i; \
 	LW_EACH_##n(DECLARE) \
 	\
+	LW_UNROLL \
 	for (i = 0; i < dimension; i++) \
 	{ \
 		_mm_prefetch(following + i * n * sizeof(float), _MM_HINT_T0); \
@@ -90,6 +91,7 @@ pair_##n(const float *lanes, const float *rows, size_t dimension, \
 	size_t		i; \
 	LW_EACH_##n(DECLARE_PAIR) \
 	\
+	LW_UNROLL \
 	for (i = 0; i < dimension; i++) \
 	{ \
 		_mm_prefetch(following + i * n * sizeof(float), _MM_HINT_T0); \

@@ -80,4 +80,11 @@ extern const LwArithmetic *lw_arithmetic(void);
 #define LW_EACH_7(X) LW_EACH_6(X) X(6)
 #define LW_EACH_8(X) LW_EACH_7(X) X(7)
 
+/* Before a tile's loop: what clang does by itself. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define LW_UNROLL _Pragma("GCC unroll 4")
+#else
+#define LW_UNROLL
+#endif
+
 #endif							/* LW_KERNEL_QUERY_H */

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 
 #include "server/error.h"
 #include "server/ids.h"
@@ -16,6 +17,10 @@
 /* Documents and tokens handed to the kernel at a time; between two of them a query can be cancelled. */
 #define BLOCK_DOCUMENTS 64
 #define BLOCK_TOKENS 131072
+
+/* Since the last lw_report_kernel_time; kept only while DEBUG1 messages are wanted. */
+static instr_time kernel_time;
+static uint64 kernel_documents;
 
 void
 lw_check_dimension(const LwView *view, int dimension)
@@ -68,6 +73,9 @@ lw_score_places(const LwView *view, LwQuery *query,
 {
 	LwScoring	scoring = lw_view_scoring(view);
 	LwDocument	documents[BLOCK_DOCUMENTS];
+	bool		timed = message_level_is_interesting(DEBUG1);
+	instr_time	start;
+	instr_time	end;
 	size_t		done = 0;
 
 	while (done < count)
@@ -87,10 +95,30 @@ lw_score_places(const LwView *view, LwQuery *query,
 				lw_report(ERROR, &error);
 			tokens += documents[n++].tokens;
 		}
+		if (timed)
+			INSTR_TIME_SET_CURRENT(start);
 		good = lw_maxsim(query, scoring, documents, n, scores + done, &problem);
+		if (timed)
+		{
+			INSTR_TIME_SET_CURRENT(end);
+			INSTR_TIME_ACCUM_DIFF(kernel_time, end, start);
+			kernel_documents += n;
+		}
 		if (good < n)
 			lw_report_score_problem(view, places[done + good], problem);
 		lw_check_faults(view, faults);
 		done += n;
 	}
+}
+
+void
+lw_report_kernel_time(const LwView *view)
+{
+	if (kernel_documents > 0)
+		ereport(DEBUG1,
+				(errmsg_internal("\"%s\": " UINT64_FORMAT " documents scored in %.3f ms of the kernel \"%s\"",
+								 view->directory, kernel_documents, INSTR_TIME_GET_MILLISEC(kernel_time),
+								 lw_kernel_names[lw_kernel_active()])));
+	INSTR_TIME_SET_ZERO(kernel_time);
+	kernel_documents = 0;
 }

@@ -26,6 +26,12 @@ extern void lw_check_dimension(const LwView *view, int dimension);
 extern void lw_score_places(const LwView *view, LwQuery *query,
 							const LwPlace *places, size_t count, float4 *scores);
 
+/*
+ * For the calls that score many documents: says at DEBUG1 how many there
+ * were and how long the kernel took, of all that was scored since the last call.
+ */
+extern void lw_report_kernel_time(const LwView *view);
+
 /* Reports a problem with one document. Does not return. */
 extern void lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem) pg_attribute_noreturn();
 

@@ -33,6 +33,7 @@ typedef struct LwColumns
 typedef struct LwLookup
 {
 	RestrictInfo *clause;
+	Expr	   *condition;		/* the clause with the column on the left */
 	Expr	   *key;			/* a text, or an array of them, that does not depend on the scan's row */
 	bool		is_array;
 	double		ids;			/* estimate */

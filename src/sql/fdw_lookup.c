@@ -55,47 +55,52 @@ is_stable_key(PlannerInfo *root, RelOptInfo *rel, Node *node)
 static bool
 match_clause(PlannerInfo *root, RelOptInfo *rel, AttrNumber id, RestrictInfo *clause, LwLookup *lookup)
 {
-	Node	   *left;
-	Node	   *right;
+	Oid			operator;
+	Oid			collation;
+	List	   *args;
 
 	if (clause->pseudoconstant || !restriction_is_securely_promotable(clause, rel))
 		return false;
+	lookup->clause = clause;
+	lookup->condition = clause->clause;
 	if (IsA(clause->clause, OpExpr))
 	{
 		OpExpr	   *op = (OpExpr *) clause->clause;
 
-		if (!is_byte_equality(op->opno, op->inputcollid))
-			return false;
-		left = linitial(op->args);
-		right = lsecond(op->args);
-		if (is_column(right, rel, id))
-		{
-			Node	   *swap = left;
-
-			left = right;
-			right = swap;
-		}
+		operator = op->opno;
+		collation = op->inputcollid;
+		args = op->args;
 		lookup->is_array = false;
-		lookup->ids = 1;
 	}
 	else if (IsA(clause->clause, ScalarArrayOpExpr))
 	{
 		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause->clause;
 
-		if (!op->useOr || !is_byte_equality(op->opno, op->inputcollid))
+		if (!op->useOr)
 			return false;
-		left = linitial(op->args);
-		right = lsecond(op->args);
+		operator = op->opno;
+		collation = op->inputcollid;
+		args = op->args;
 		lookup->is_array = true;
-		lookup->ids = Max(1, lw_estimate_array_length(root, right));
 	}
 	else
 		return false;
-
-	if (!is_column(left, rel, id) || !is_stable_key(root, rel, right))
+	if (!is_byte_equality(operator, collation))
 		return false;
-	lookup->clause = clause;
-	lookup->key = (Expr *) right;
+
+	if (!lookup->is_array && is_column(lsecond(args), rel, id))
+	{
+		/* the other way round; the operator is its own commutator */
+		OpExpr	   *flipped = copyObject((OpExpr *) clause->clause);
+
+		flipped->args = list_make2(lsecond(args), linitial(args));
+		args = flipped->args;
+		lookup->condition = (Expr *) flipped;
+	}
+	if (!is_column(linitial(args), rel, id) || !is_stable_key(root, rel, lsecond(args)))
+		return false;
+	lookup->key = lsecond(args);
+	lookup->ids = lookup->is_array ? Max(1, lw_estimate_array_length(root, lsecond(args))) : 1;
 	return true;
 }
 

@@ -87,6 +87,7 @@ lateweave_rerank(PG_FUNCTION_ARGS)
 
 	ranked = palloc_array(LwRanked, list.count);
 	present = score_candidates(&scorer, list.ids, NULL, list.count, ranked);
+	lw_report_kernel_time(scorer.view);
 	qsort(ranked, present, sizeof(LwRanked), lw_compare_ranked);
 	for (i = 0; i < present && i < k; i++)
 	{

@@ -177,6 +177,7 @@ lateweave_search(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	search.heap = binaryheap_allocate((int) search.k, heap_compare, search.scorer.view);
 	scan(&search);
+	lw_report_kernel_time(search.scorer.view);
 	return_best(&search, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -1,15 +1,13 @@
 -- The main job, on the tables that load.sql makes. DEMO is the directory of this script.
-\set QUIET on
-\pset pager off
 \pset footer off
-\echo
-\echo ======== Full-text search finds the candidates, their token vectors put them in order.
-\echo ======== text_rank is the place that ts_rank alone gives them.
-\set QUIET off
 \timing on
-SELECT question FROM questions WHERE id = 'q4';
 
-WITH q AS (SELECT words, tokens FROM questions WHERE id = 'q4'),
+\echo
+\echo '======== Full-text search finds the candidates, their token vectors put them in order.'
+\echo '======== text_rank is the place that ts_rank alone gives them.'
+SELECT question FROM questions WHERE id = 'q7';
+
+WITH q AS (SELECT words, tokens FROM questions WHERE id = 'q7'),
 candidates AS (
 	SELECT b.id, row_number() OVER (ORDER BY ts_rank(b.words, q.words) DESC, b.id) AS text_rank
 	FROM bylaws b, q WHERE b.words @@ q.words)
@@ -21,34 +19,43 @@ JOIN bylaws b USING (id)
 ORDER BY r.rank;
 
 \echo
-\echo ======== The same as a score in each row, with ordinary conditions on the table.
-SELECT b.id, b.country, b.year, b.title, lateweave_score('bylaw_vectors', q.tokens, b.id) AS score
+\echo '======== The score as a column. Here the best match is a rule that was repealed:'
+SELECT question FROM questions WHERE id = 'q9';
+
+SELECT b.id, b.country, b.in_force, b.title, lateweave_score('bylaw_vectors', q.tokens, b.id) AS score
 FROM bylaws b, questions q
-WHERE q.id = 'q4' AND b.words @@ q.words
-	AND b.in_force AND b.country IN ('KA', 'OD') AND b.year >= 2000
-ORDER BY score DESC NULLS LAST LIMIT 5;
+WHERE q.id = 'q9' AND b.words @@ q.words
+ORDER BY score DESC NULLS LAST LIMIT 3;
 
 \echo
-\echo ======== Why the first one won: for each token of the question the best token of the document.
-WITH q AS (SELECT tokens FROM questions WHERE id = 'q4')
+\echo '======== With ordinary conditions on the table:'
+SELECT b.id, b.country, b.in_force, b.title, lateweave_score('bylaw_vectors', q.tokens, b.id) AS score
+FROM bylaws b, questions q
+WHERE q.id = 'q9' AND b.words @@ q.words
+	AND b.in_force AND b.country IN ('OD', 'KA') AND b.year >= 2000
+ORDER BY score DESC NULLS LAST LIMIT 3;
+
+\echo
+\echo '======== Why the first one won: for each token of the question the best token of the document.'
+WITH q AS (SELECT tokens FROM questions WHERE id = 'q7'),
+first AS (SELECT id FROM lateweave_search('bylaw_vectors', (SELECT tokens FROM q), 1))
 SELECT e.query_token, e.document_token, e.similarity,
 	sum(e.similarity) OVER (ORDER BY e.query_token) AS score_so_far
-FROM lateweave_explain('bylaw_vectors', (SELECT tokens FROM q),
-		(SELECT id FROM lateweave_search('bylaw_vectors', (SELECT tokens FROM q), 1))) e
+FROM lateweave_explain('bylaw_vectors', (SELECT tokens FROM q), (SELECT id FROM first)) e
 ORDER BY e.query_token;
 
 \echo
-\echo ======== Another program adds to the store. Before:
+\echo '======== Another program adds bylaws to the store. Before:'
 SELECT question FROM questions WHERE id = 'q10';
 
 SELECT r.rank, r.score, b.id, b.year, b.title
 FROM lateweave_search('bylaw_vectors', (SELECT tokens FROM questions WHERE id = 'q10'), 3) r
 JOIN bylaws b USING (id) ORDER BY r.rank;
 
-\echo $ append.sh store
+\echo '$ append.sh store'
 \! "$DEMO/append.sh" "$DEMO/store"
 \echo
-\echo ======== And the next statement:
+\echo '======== And the next statement:'
 SELECT r.rank, r.score, b.id, b.year, b.title
 FROM lateweave_search('bylaw_vectors', (SELECT tokens FROM questions WHERE id = 'q10'), 3) r
 JOIN bylaws b USING (id) ORDER BY r.rank;

@@ -1,0 +1,270 @@
+# What the TAP tests share: the golden stores, float32 as bits, and psql
+# sessions whose statements may fail.
+package LwTest;
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use Exporter 'import';
+use FindBin;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw($golden read_bytes read_json start_node
+  create_source sql_text sql_array sql_id sql_ids sql_query
+  read_query float_of_bits round_to_float order_of_bits check
+  within_bound);
+
+# The golden stores; an absolute path, which the server can open.
+our $golden = abs_path(($ENV{LATEWEAVE_GOLDEN} || "$FindBin::RealBin/../golden") . '/stores');
+
+# psql's bytes are UTF-8 whatever the environment says.
+$ENV{PGCLIENTENCODING} = 'UTF8';
+
+sub read_bytes
+{
+	my ($path) = @_;
+
+	open(my $file, '<:raw', $path) or die "could not open \"$path\": $!";
+	local $/ = undef;
+	my $bytes = <$file>;
+	close($file);
+	return $bytes;
+}
+
+# Integers up to 2^64-1 stay what they are: JSON::PP keeps long ones as strings.
+sub read_json
+{
+	my ($path) = @_;
+
+	return JSON::PP->new->utf8->decode(read_bytes($path));
+}
+
+sub start_node
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
+	$node->append_conf('postgresql.conf', 'fsync = off');
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION lateweave');
+	return $node;
+}
+
+sub sql_text
+{
+	my ($text) = @_;
+
+	$text =~ s/'/''/g;
+	return "'$text'";
+}
+
+# An id as an expression that has nothing to escape.
+sub sql_id
+{
+	my ($id) = @_;
+	my $bytes = $id;
+
+	utf8::encode($bytes);
+	return "convert_from('\\x" . unpack('H*', $bytes) . "', 'UTF8')";
+}
+
+sub sql_array
+{
+	my ($type, @elements) = @_;
+
+	return 'ARRAY[' . join(',', @elements) . "]::${type}[]";
+}
+
+sub sql_ids
+{
+	return sql_array('text', map { sql_id($_) } @_);
+}
+
+sub create_source
+{
+	my ($table, $store, @options) = @_;
+
+	return "CREATE FOREIGN TABLE $table (id text NOT NULL, tokens multivector) SERVER lateweave OPTIONS ("
+	  . join(', ', 'store ' . sql_text($store), @options) . ')';
+}
+
+# A query file, version 1 of the .npy format: its rows, a list of numbers each, and its bytes.
+sub read_query
+{
+	my ($path) = @_;
+	my $bytes = read_bytes($path);
+	my $header = substr($bytes, 10, unpack('v', substr($bytes, 8, 2)));
+	my ($tokens, $dimension) = $header =~ /'descr': '<f4'.*\((\d+), (\d+)\)/
+	  or die "\"$path\" is no query";
+	my $data = substr($bytes, 10 + length($header));
+	my @values = unpack('f<*', $data);
+
+	die "\"$path\" has another size" unless @values == $tokens * $dimension;
+	return {
+		dimension => $dimension,
+		bytes => $data,
+		rows => [ map { [ splice(@values, 0, $dimension) ] } 1 .. $tokens ]
+	};
+}
+
+sub sql_query
+{
+	my ($query) = @_;
+
+	return "multivector_from_bytes('\\x" . unpack('H*', $query->{bytes}) . "', $query->{dimension})";
+}
+
+# float32 values travel as the eight hex digits of their bits.
+sub float_of_bits
+{
+	my ($bits) = @_;
+
+	return unpack('f>', pack('H8', $bits));
+}
+
+# The nearest float32; of a sum of two float32 it is their float32 sum.
+sub round_to_float
+{
+	my ($value) = @_;
+
+	return unpack('f', pack('f', $value));
+}
+
+# A number that is larger the larger the float is, +0 above -0.
+sub order_of_bits
+{
+	my ($bits) = @_;
+	my $number = hex($bits);
+
+	return $number & 0x80000000 ? 0xffffffff - $number : $number + 0x80000000;
+}
+
+# Whether a score is what it has to be; `exact` ones have the reference's bits, a bound of inf says nothing.
+sub within_bound
+{
+	my ($bits, $wanted, $float64, $bound, $exact) = @_;
+
+	return $bits eq $wanted if $exact;
+	return 1 if $bound eq 'inf';
+
+	# written so that NaN is not within
+	return abs(float_of_bits($bits) - $float64) <= $bound;
+}
+
+# One test out of many comparisons: passes when none of them left a complaint.
+sub check
+{
+	my ($name, @complaints) = @_;
+	my $good = ok(@complaints == 0, $name);
+
+	diag(join("\n", @complaints > 5 ? (@complaints[ 0 .. 4 ], '...') : @complaints)) unless $good;
+	return $good;
+}
+
+# A psql session of many statements, each of which may fail: add them, run, ask for the answers.
+package LwTest::Session;
+
+use strict;
+use warnings;
+
+sub new
+{
+	my ($class) = @_;
+
+	return bless { script => "\\set VERBOSITY verbose\n\\set SHOW_CONTEXT never\n", keys => [] }, $class;
+}
+
+# The key is what the answer is asked for by.
+sub add
+{
+	my ($self, $key, $sql) = @_;
+
+	push(@{ $self->{keys} }, $key);
+	$self->{script} .= "\\echo >>>\n\\warn >>>\n$sql;\n\\echo <<< :SQLSTATE\n";
+	return;
+}
+
+# A command of the shell, run by psql between two statements.
+sub shell
+{
+	my ($self, $command) = @_;
+
+	$self->{script} .= "\\! $command\n";
+	return;
+}
+
+# Dies when the session did not live to its end.
+sub run
+{
+	my ($self, $node, $timeout) = @_;
+	my ($out, $err) = ('', '');
+	my $timed_out = 0;
+	my $status = $node->psql(
+		'postgres', $self->{script},
+		stdout => \$out,
+		stderr => \$err,
+		on_error_die => 0,
+		on_error_stop => 0,
+		timeout => $timeout,
+		timed_out => \$timed_out);
+	die "psql did not end within $timeout s" if $timed_out;
+
+	my @out = split(/^>>>\n/m, "$out\n", -1);
+	my @err = split(/^>>>\n/m, "$err\n", -1);
+	shift(@out);
+	shift(@err);
+	my $count = scalar @{ $self->{keys} };
+	die "the session ended with status $status after " . @out . " of $count statements: $err[-1]"
+	  if $status != 0 || @out != $count || @err != $count;
+
+	my %answers;
+	foreach my $key (@{ $self->{keys} })
+	{
+		my @rows = split(/\n/, shift(@out));
+		my $state;
+		foreach my $i (reverse 0 .. $#rows)
+		{
+			next unless $rows[$i] =~ /^<<< (\w{5})$/;
+			($state) = $1;
+			splice(@rows, $i);
+			last;
+		}
+		die "no SQLSTATE of \"$key\"" unless defined $state;
+		$answers{$key} = { rows => \@rows, state => $state, messages => shift(@err) };
+	}
+	$self->{answers} = \%answers;
+	return;
+}
+
+sub answer
+{
+	my ($self, $key) = @_;
+
+	return $self->{answers}{$key} || die "no statement \"$key\"";
+}
+
+# The rows of a statement that must not fail.
+sub rows
+{
+	my ($self, $key) = @_;
+	my $answer = $self->answer($key);
+
+	die "\"$key\" failed: $answer->{messages}" if $answer->{state} ne '00000';
+	return @{ $answer->{rows} };
+}
+
+# The same, each row the JSON of an array.
+sub json_rows
+{
+	my ($self, $key) = @_;
+	my $json = JSON::PP->new->utf8->allow_nonref;
+
+	return map { $json->decode($_) } $self->rows($key);
+}
+
+1;
