@@ -80,7 +80,7 @@ compare_member(const LwManifest *manifest, const JsonbValue *key, const JsonbVal
 		{"query_template", manifest->query_template},
 		{"document_template", manifest->document_template}
 	};
-	const char *separator = differences->len > 0 ? ", " : "";
+	const char *separator = differences->len > 0 ? "; " : "";
 	int			i;
 
 	for (i = 0; i < (int) lengthof(strings); i++)

@@ -3,13 +3,13 @@
  * fuzz.h
  *	  What the fuzz targets share: the entry point and what must hold.
  *
- * A target is linked with libFuzzer to look for inputs,
+ * A target is linked with libFuzzer to look for inputs (`make fuzz`),
  *
- *	  clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc \
+ *	  clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc
  *		  test/fuzz/fuzz_json.c src/format/(any).c -o fuzz_json
- *	  ./fuzz_json /tmp/new test/fuzz/corpus/json
+ *	  ./fuzz_json NEW_INPUTS test/fuzz/corpus/json
  *
- * or with replay.c to run the corpus again under any compiler.
+ * or with replay.c to run a corpus again under any compiler.
  *
  *-------------------------------------------------------------------------
  */
