@@ -57,7 +57,7 @@ lw_ids_parse(const void *data, size_t size, uint64_t documents, LwIds *ids, LwEr
 {
 	LwJson		json;
 	LwStatus	status;
-	size_t		room = size / 3 + 1;	/* two quotes and a comma or bracket each */
+	size_t		room = size / 3;	/* two quotes and a comma or bracket each */
 
 	if (room > documents)
 		room = (size_t) documents;

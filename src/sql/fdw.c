@@ -144,7 +144,8 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, List *clauses, double rows, Re
 {
 	LwRelation *relation = rel->fdw_private;
 	double		documents = relation->documents;
-	double		pages_each = ceil(relation->document_bytes / BLCKSZ);
+	bool		reads_tokens = relation->wanted.tokens != InvalidAttrNumber;
+	Cost		all_pages = ceil(documents * relation->document_bytes / BLCKSZ) * seq_page_cost;
 	LwLookup	lookup;
 	QualCost	filter;
 	Cost		startup;
@@ -155,17 +156,20 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, List *clauses, double rows, Re
 	run = rel->reltarget->cost.per_tuple * rows;
 	if (lw_find_lookup(root, rel, relation->id, clauses, &lookup))
 	{
+		Cost		pages_each = random_page_cost +
+			(ceil(relation->document_bytes / BLCKSZ) - 1) * seq_page_cost;
+
 		documents = Min(documents, lookup.ids);
-		/* every segment is asked for each id, and pages are read here and there */
+		/* every segment is asked for each id */
 		run += lookup.ids * Max(relation->segments, 1) * cpu_operator_cost;
-		if (relation->wanted.tokens != InvalidAttrNumber)
-			run += documents * (random_page_cost + (pages_each - 1) * seq_page_cost);
+		if (reads_tokens)
+			run += Min(documents * pages_each, all_pages);
 	}
-	else if (relation->wanted.tokens != InvalidAttrNumber)
-		run += ceil(documents * relation->document_bytes / BLCKSZ) * seq_page_cost;
-	run += documents * (cpu_tuple_cost + filter.per_tuple);
-	if (relation->wanted.tokens != InvalidAttrNumber)
+	else if (reads_tokens)
+		run += all_pages;
+	if (reads_tokens)
 		run += documents * relation->tokens * cpu_operator_cost;
+	run += documents * (cpu_tuple_cost + filter.per_tuple);
 
 	add_path(rel, (Path *) lw_create_foreignscan_path(root, rel, rows, startup, startup + run, required_outer));
 }

@@ -107,6 +107,8 @@ import_store(LwImport *import, const char *name, const char *path, const char *o
 	char	   *store_id;
 	char	   *dimension = "";
 
+	if (!IsImportableForeignTable(name, import->stmt))
+		return;
 	if (strlen(name) >= NAMEDATALEN || !pg_verifymbstr(name, (int) strlen(name), true))
 	{
 		ereport(WARNING,
@@ -116,8 +118,6 @@ import_store(LwImport *import, const char *name, const char *path, const char *o
 				 errhint("Use CREATE FOREIGN TABLE with another name.")));
 		return;
 	}
-	if (!IsImportableForeignTable(name, import->stmt))
-		return;
 	if (read_manifest(path, &manifest, &error) != LW_OK)
 	{
 		lw_report(WARNING, &error);
@@ -140,9 +140,7 @@ compare_names(const ListCell *a, const ListCell *b)
 	return strcmp(lfirst(a), lfirst(b));
 }
 
-/*
- * The names in a directory that are no hidden ones, sorted by their bytes.
- */
+/* The names in a directory, hidden ones left out, sorted by their bytes. */
 static List *
 list_directory(const char *path)
 {
@@ -158,13 +156,13 @@ list_directory(const char *path)
 	return names;
 }
 
-/* Whether a directory holds a manifest; below a relative path a link is none, as it might lead out. */
+/* Whether a directory holds a manifest. */
 static bool
-is_store(const char *path, bool follow_links)
+is_store(const char *path)
 {
 	struct stat status;
 
-	if ((follow_links ? stat(path, &status) : lstat(path, &status)) != 0 || !S_ISDIR(status.st_mode))
+	if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
 		return false;
 	return stat(psprintf("%s/%s", path, MANIFEST), &status) == 0 || errno != ENOENT;
 }
@@ -182,10 +180,15 @@ lw_import_schema(ImportForeignSchemaStmt *stmt, Oid serverid)
 
 	lw_check_attach_privilege(option, false);
 	path = lw_resolve_path(option);
+	if (!absolute && !lw_path_is_inside(path))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("directory \"%s\" leaves the directory of lateweave by a symbolic link", option),
+				 errhint("Give the absolute path instead.")));
 	import.stmt = stmt;
 	import.server = pstrdup(quote_identifier(server->servername));
 	import.type = format_type_be_qualified(type);
-	if (is_store(path, true))
+	if (is_store(path))
 		import_store(&import, last_dir_separator(path) + 1, path, option);
 	else
 		foreach(cell, list_directory(path))
@@ -193,7 +196,8 @@ lw_import_schema(ImportForeignSchemaStmt *stmt, Oid serverid)
 			const char *name = lfirst(cell);
 			char	   *below = psprintf("%s/%s", path, name);
 
-			if (is_store(below, absolute))
+			/* a link that leads out makes no table that could be read */
+			if ((absolute || lw_path_is_inside(below)) && is_store(below))
 				import_store(&import, name, below, psprintf("%s/%s", option, name));
 		}
 	return import.commands;

@@ -1,104 +1,75 @@
-# A psql session of many statements, each of which may fail: add them, run, ask for the answers.
+# One psql session that stays open while the test does other things.
 package LwSession;
 
 use strict;
 use warnings;
 
-use JSON::PP;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
 
+my $MARK = '>>> end of answer';
+
+# LwSession->new(NODE, dbname =>, user =>)
 sub new
 {
-	my ($class) = @_;
+	my ($class, $node, %options) = @_;
+	my $connection = $node->connstr($options{dbname} // 'postgres');
+	my $self = bless { in => '', out => '', err => '' }, $class;
 
-	return bless { script => "\\set VERBOSITY verbose\n\\set SHOW_CONTEXT never\n", keys => [] }, $class;
+	$connection .= " user='$options{user}'" if defined $options{user};
+	$self->{timer} = IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default);
+	$self->{run} = IPC::Run::start(
+		[ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-v', 'SHOW_CONTEXT=never', '-d', $connection ],
+		'<' => \$self->{in}, '>' => \$self->{out}, '2>' => \$self->{err}, $self->{timer});
+	$self->{pid} = $self->query('SELECT pg_backend_pid()');
+	return $self;
 }
 
-# The key is what the answer is asked for by.
-sub add
+# Sends statements; returns their rows and everything that was said besides, also that the session has ended.
+sub send
 {
-	my ($self, $key, $sql) = @_;
+	my ($self, $sql) = @_;
 
-	push(@{ $self->{keys} }, $key);
-	$self->{script} .= "\\echo >>>\n\\warn >>>\n$sql;\n\\echo <<< :SQLSTATE\n";
-	return;
-}
-
-# A command of the shell, run by psql between two statements.
-sub shell
-{
-	my ($self, $command) = @_;
-
-	$self->{script} .= "\\! $command\n";
-	return;
-}
-
-# Dies when the session did not live to its end.
-sub run
-{
-	my ($self, $node, $timeout) = @_;
-	my ($out, $err) = ('', '');
-	my $timed_out = 0;
-	my $status = $node->psql(
-		'postgres', $self->{script},
-		stdout => \$out,
-		stderr => \$err,
-		on_error_die => 0,
-		on_error_stop => 0,
-		timeout => $timeout,
-		timed_out => \$timed_out);
-	die "psql did not end within $timeout s" if $timed_out;
-
-	my @out = split(/^>>>\n/m, "$out\n", -1);
-	my @err = split(/^>>>\n/m, "$err\n", -1);
-	shift(@out);
-	shift(@err);
-	my $count = scalar @{ $self->{keys} };
-	die "the session ended with status $status after " . @out . " of $count statements: $err[-1]"
-	  if $status != 0 || @out != $count || @err != $count;
-
-	my %answers;
-	foreach my $key (@{ $self->{keys} })
+	$self->{out} = $self->{err} = '';
+	$self->{in} .= "$sql;\n\\echo $MARK\n\\warn $MARK\n";
+	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
+	until ($self->{out} =~ /^$MARK\n/m && $self->{err} =~ /^$MARK\n/m)
 	{
-		my @rows = split(/\n/, shift(@out));
-		my $state;
-		foreach my $i (reverse 0 .. $#rows)
-		{
-			next unless $rows[$i] =~ /^<<< (\w{5})$/;
-			($state) = $1;
-			splice(@rows, $i);
-			last;
-		}
-		die "no SQLSTATE of \"$key\"" unless defined $state;
-		$answers{$key} = { rows => \@rows, state => $state, messages => shift(@err) };
+		die "no answer to $sql" if $self->{timer}->is_expired;
+		last unless eval { $self->{run}->pump };
 	}
-	$self->{answers} = \%answers;
+	$self->{timer}->reset;
+	s/^$MARK\n//m foreach $self->{out}, $self->{err};
+	chomp $self->{out};
+	return ($self->{out}, $self->{err});
+}
+
+# The rows of statements that must not fail.
+sub query
+{
+	my ($self, $sql) = @_;
+	my ($out, $err) = $self->send($sql);
+
+	die "\"$sql\" failed: $err" if $err =~ /ERROR:|FATAL:|connection to server was lost/;
+	return $out;
+}
+
+# What a statement that must fail says, with its SQLSTATE; '' when it does not fail.
+sub error
+{
+	my ($self, $sql) = @_;
+	my (undef, $err) = $self->send($sql);
+
+	return $err =~ /ERROR:/ ? $err : '';
+}
+
+sub quit
+{
+	my ($self) = @_;
+
+	$self->{in} .= "\\q\n";
+	$self->{run}->finish;
 	return;
-}
-
-sub answer
-{
-	my ($self, $key) = @_;
-
-	return $self->{answers}{$key} || die "no statement \"$key\"";
-}
-
-# The rows of a statement that must not fail.
-sub rows
-{
-	my ($self, $key) = @_;
-	my $answer = $self->answer($key);
-
-	die "\"$key\" failed: $answer->{messages}" if $answer->{state} ne '00000';
-	return @{ $answer->{rows} };
-}
-
-# The same, each row the JSON of an array.
-sub json_rows
-{
-	my ($self, $key) = @_;
-	my $json = JSON::PP->new->utf8->allow_nonref;
-
-	return map { $json->decode($_) } $self->rows($key);
 }
 
 1;

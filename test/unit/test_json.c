@@ -342,6 +342,8 @@ test_decode(void)
 		{"\"\\ud83dx\"", NULL, 1, "lone surrogate escape"},
 		{"\"\\ud83d\\n12345\"", NULL, 1, "lone surrogate escape"},
 		{"\"\\ud83d\\ud83d\\ude00\"", NULL, 1, "lone surrogate escape"},
+		{"\"\\ud83d\\udbff\"", NULL, 1, "lone surrogate escape"},
+		{"\"\\ud83d\\ue000\"", NULL, 1, "lone surrogate escape"},
 		{"\"\\ud83d\\u0041\"", NULL, 1, "lone surrogate escape"},
 		{"\"ab\xff\"", NULL, 3, "invalid UTF-8"},
 		{"\"\xc0\x80\"", NULL, 1, "invalid UTF-8"},

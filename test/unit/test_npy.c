@@ -136,6 +136,7 @@ test_refused(void)
 		{HEADER("'<f4", "(2, 3)"), 24, "Npy", "'<f4"},
 		{HEADER("<f4", "(2, 3)"), 24, "Npy", "<f4"},
 		{"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 24, "Npy", "True"},
+		{"{'descr': '<f4', 'fortran_order': Fals, 'shape': (2, 3), }", 24, "Npy", "Fals"},
 		{"{'descr': '<f4', 'fortran_order': false, 'shape': (2, 3), }", 24, "Npy", "false"},
 		{"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3), }", 24, "Npy", "0"},
 		{HEADER("'<f4'", "[2, 3]"), 24, "Npy", "[2"},

@@ -95,6 +95,15 @@ test_prefixes(void)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		CHECK(lw_utf8_valid(cases[i].text, strlen(cases[i].text)) == cases[i].valid, "case %zu", i);
 	CHECK(lw_utf8_valid("a\0b", 3) == 3, "NUL");
+
+	for (i = 0; i < 24; i++)
+	{
+		char		text[24];
+
+		memset(text, 'a', sizeof(text));
+		text[i] = '\xff';
+		CHECK(lw_utf8_valid(text, sizeof(text)) == i, "a wrong byte at %zu", i);
+	}
 }
 
 int

@@ -1,0 +1,348 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_store.c
+ *	  Views of stores: presence, replaced and deleted rows, following a
+ *	  writer, ids that SQL cannot name, files cut under a map.
+ *
+ * Uses the golden stores under $LATEWEAVE_GOLDEN and stores that it writes
+ * itself into a temporary directory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/follow.h"
+#include "unit.h"
+
+static char scratch[] = "/tmp/lateweave-unit.XXXXXX";
+
+/* ---- a small writer: float32, one value a token, so that a score is that value ---- */
+
+static void
+write_file(const char *name, const void *data, size_t size)
+{
+	char		path[200];
+	char		spare[220];
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	snprintf(spare, sizeof(spare), "%s.new", path);
+	file = fopen(spare, "wb");
+	if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0 || rename(spare, path) != 0)
+	{
+		perror(path);
+		exit(1);
+	}
+}
+
+static void
+write_npy(const char *name, const char *descr, const char *shape, const void *data, size_t size)
+{
+	char		buffer[1024];
+	int			length;
+
+	length = snprintf(buffer + 10, sizeof(buffer) - 10, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+					  descr, shape);
+	memset(buffer + 10 + length, ' ', 117 - (size_t) length);
+	buffer[127] = '\n';
+	memcpy(buffer, "\x93NUMPY\x01\x00\x76\x00", 10);
+	memcpy(buffer + 128, data, size);
+	write_file(name, buffer, 128 + size);
+}
+
+/* Segment `id` of the given ids (JSON), a token each, whose values count from `value`. */
+static void
+write_segment(int id, const char *ids, int documents, float value)
+{
+	char		name[80];
+	char		shape[40];
+	float		values[32];
+	uint64_t	offsets[33];
+	int			i;
+
+	for (i = 0; i <= documents; i++)
+		offsets[i] = (uint64_t) i;
+	for (i = 0; i < documents; i++)
+		values[i] = value + (float) i;
+	snprintf(name, sizeof(name), "segment-%d.ids.json", id);
+	write_file(name, ids, strlen(ids));
+	snprintf(name, sizeof(name), "segment-%d.offsets.npy", id);
+	snprintf(shape, sizeof(shape), "(%d,)", documents + 1);
+	write_npy(name, "<u8", shape, offsets, sizeof(uint64_t) * (size_t) (documents + 1));
+	snprintf(name, sizeof(name), "segment-%d.vectors.npy", id);
+	snprintf(shape, sizeof(shape), "(%d, 1)", documents);
+	write_npy(name, "<f4", shape, values, sizeof(float) * (size_t) documents);
+}
+
+static void
+write_tombstones(int id, int commit, uint64_t row)
+{
+	char		name[80];
+
+	snprintf(name, sizeof(name), "segment-%d.tombstones-%d.npy", id, commit);
+	write_npy(name, "<u8", "(1,)", &row, sizeof(row));
+}
+
+static void
+write_manifest(int commit, const char *corpus, const char *segments)
+{
+	char		text[8000];
+
+	snprintf(text, sizeof(text), "{\"format\":\"lateweave-vectors-2\",\"store_id\":\"unit\",\"encoding\":\"float32\","
+			 "\"corpus\":\"%s\",\"representation\":{\"encoder\":\"e\",\"encoder_revision\":\"1\",\"dimension\":1,"
+			 "\"normalized\":false},\"commit\":%d,\"next_segment_id\":1000,\"committed_at\":1,\"segments\":[%s]}",
+			 corpus, commit, segments);
+	write_file("manifest.json", text, strlen(text));
+}
+
+/* ---- reading ---- */
+
+static LwStatus
+follow(LwStore *store, const char *path, LwView **view, LwError *error)
+{
+	bool		moved;
+	LwStatus	status = LW_OK;
+
+	memset(error, 0, sizeof(*error));
+	if (store->view == NULL)
+	{
+		store->manifest_fd = -1;
+		status = lw_store_identify(path, &store->device, &store->inode, error);
+	}
+	if (status == LW_OK)
+		status = lw_store_follow(store, path, view, &moved, error);
+	return status;
+}
+
+/* The first value of a document, or -1 when it is absent. */
+static float
+value_of(const LwView *view, const char *id, size_t size)
+{
+	LwPlace		place;
+	LwDocument	document;
+	LwError		error;
+
+	if (!lw_view_find(view, id, size, &place) || lw_view_document(view, place, &document, &error) != LW_OK)
+		return -1;
+	return *(const float *) document.rows;
+}
+
+#define VALUE(view, id) value_of(view, id, strlen(id))
+
+static char *
+golden(const char *name)
+{
+	const char *root = getenv("LATEWEAVE_GOLDEN");
+	static char path[1000];
+
+	snprintf(path, sizeof(path), "%s/stores/%s/store", root ? root : "test/golden", name);
+	return path;
+}
+
+/* ids with U+0000 are found by their bytes and left out of what is listed */
+static void
+test_nul_ids(void)
+{
+	static const struct
+	{
+		const char *id;
+		size_t		size;
+		bool		present;
+		int			row;		/* of the rows that were appended, two a document */
+	}			expected[] = {
+		{"\0\0", 2, true, 0}, {"\0", 1, true, 1}, {"b", 1, true, 2}, {"a", 1, false, 3},
+		{"a\0b", 3, true, 4}, {"a\0", 2, false, 5}, {"b ", 2, false, 0}, {"aa", 2, false, 0}
+	};
+	LwStore		store = {0};
+	LwView	   *view;
+	LwError		error;
+	size_t		i;
+
+	if (follow(&store, golden("ids-nul"), &view, &error) != LW_OK)
+	{
+		CHECK(false, "%s: %s", error.path, error.found);
+		return;
+	}
+	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+	{
+		LwPlace		place;
+		bool		found = lw_view_find(view, expected[i].id, expected[i].size, &place);
+
+		CHECK(found == expected[i].present, "id %zu", i);
+		CHECK(!found || place.row == (uint64_t) expected[i].row, "row of id %zu", i);
+	}
+	CHECK(lw_view_hidden(view, &error) == LW_OK, "%s", error.found);
+	CHECK(view->documents == 1 && view->unnameable == 3 && view->tokens == 2,
+		  "%" PRIu64 " documents, %" PRIu64 " unnameable, %" PRIu64 " tokens",
+		  view->documents, view->unnameable, view->tokens);
+	lw_store_forget(&store);
+}
+
+/* 64-bit numbers survive, in names of files too */
+static void
+test_64_bits(void)
+{
+	LwStore		store = {0};
+	LwView	   *view;
+	LwError		error;
+
+	if (follow(&store, golden("u64"), &view, &error) != LW_OK)
+	{
+		CHECK(false, "%s: %s", error.path, error.found);
+		return;
+	}
+	CHECK(view->manifest.commit == UINT64_MAX, "%" PRIu64, view->manifest.commit);
+	CHECK(view->segments[2]->id == UINT64_MAX - 1, "%" PRIu64, view->segments[2]->id);
+	CHECK(view->tombstones[1] != NULL && view->tombstones[1]->commit == UINT64_MAX - 1, "no tombstones");
+	CHECK(lw_view_deleted(view) == 1, "%" PRIu64, lw_view_deleted(view));
+	lw_store_forget(&store);
+}
+
+/* the last segment that holds an id decides, whatever older ones say */
+static void
+test_presence(void)
+{
+	LwStore		store = {0};
+	LwView	   *view;
+	LwView	   *old;
+	LwSegment  *first;
+	LwError		error;
+
+	write_segment(0, "[\"a\",\"b\",\"c\",\"d\"]", 4, 10);
+	write_manifest(1, "c", "{\"id\":0,\"documents\":4,\"tokens\":4}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_OK, "%s", error.found);
+	CHECK(VALUE(view, "a") == 10 && VALUE(view, "d") == 13 && VALUE(view, "") == -1, "first commit");
+	CHECK(lw_view_hidden(view, &error) == LW_OK && view->documents == 4, "%" PRIu64, view->documents);
+	old = lw_view_retain(view);
+	first = view->segments[0];
+
+	/* b replaced, c deleted, a replaced and then deleted */
+	write_segment(1, "[\"b\",\"a\"]", 2, 20);
+	write_tombstones(0, 2, 2);
+	write_tombstones(1, 2, 1);
+	write_manifest(2, "c", "{\"id\":0,\"documents\":4,\"tokens\":4,\"tombstones\":2},"
+				   "{\"id\":1,\"documents\":2,\"tokens\":2,\"tombstones\":2}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_OK, "%s", error.found);
+	CHECK(view != old && view->segments[0] == first, "the segment was opened again");
+	CHECK(VALUE(view, "a") == -1 && VALUE(view, "b") == 20 && VALUE(view, "c") == -1 && VALUE(view, "d") == 13,
+		  "second commit");
+	CHECK(lw_view_hidden(view, &error) == LW_OK && view->documents == 2 && view->tokens == 2,
+		  "%" PRIu64 " documents", view->documents);
+	CHECK(lw_bit(view->hidden[0], 0) && lw_bit(view->hidden[0], 1) && lw_bit(view->hidden[0], 2) &&
+		  !lw_bit(view->hidden[0], 3) && !lw_bit(view->hidden[1], 0) && lw_bit(view->hidden[1], 1), "hidden rows");
+	CHECK(VALUE(old, "a") == 10 && VALUE(old, "b") == 11, "an old view keeps its commit");
+	lw_view_release(old);
+
+	/* appended again after the delete */
+	write_segment(2, "[\"c\"]", 1, 30);
+	write_manifest(3, "c", "{\"id\":0,\"documents\":4,\"tokens\":4,\"tombstones\":2},"
+				   "{\"id\":1,\"documents\":2,\"tokens\":2,\"tombstones\":2},{\"id\":2,\"documents\":1,\"tokens\":1}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_OK && VALUE(view, "c") == 30, "revived");
+
+	/* a segment may not change, a corpus neither; the last view stays */
+	write_manifest(4, "c", "{\"id\":0,\"documents\":3,\"tokens\":4}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_MALFORMED && strcmp(error.name, "SegmentChanged") == 0,
+		  "%s", error.name);
+	write_manifest(4, "other", "{\"id\":0,\"documents\":4,\"tokens\":4}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_REPLACED && strcmp(error.name, "StoreReplaced") == 0,
+		  "%s", error.name);
+	CHECK(store.view->manifest.commit == 3, "%" PRIu64, store.view->manifest.commit);
+
+	/* a missing file of an unchanged manifest is an error, of one already mapped it is not */
+	write_manifest(5, "c", "{\"id\":0,\"documents\":4,\"tokens\":4},{\"id\":7,\"documents\":1,\"tokens\":1}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_MISSING, "%d", error.status);
+	CHECK(strstr(error.path, "segment-7.ids.json") != NULL, "%s", error.path);
+	lw_store_forget(&store);
+}
+
+/* many segments take another way to the same hidden rows */
+static void
+test_many_segments(void)
+{
+	char		list[4000] = "";
+	LwStore		store = {0};
+	LwView	   *view;
+	LwError		error;
+	int			i;
+
+	for (i = 0; i < 20; i++)
+	{
+		char		ids[80];
+
+		snprintf(ids, sizeof(ids), "[\"same\",\"own-%d\",\"pair-%d\"]", i, i / 2);
+		write_segment(100 + i, ids, 3, (float) (100 * i));
+		snprintf(list + strlen(list), sizeof(list) - strlen(list),
+				 "%s{\"id\":%d,\"documents\":3,\"tokens\":3}", i ? "," : "", 100 + i);
+	}
+	write_manifest(6, "c", list);
+	CHECK(follow(&store, scratch, &view, &error) == LW_OK, "%s: %s", error.path, error.found);
+	CHECK(lw_view_hidden(view, &error) == LW_OK && view->documents == 31, "%" PRIu64, view->documents);
+	for (i = 0; i < 20; i++)
+	{
+		CHECK(lw_bit(view->hidden[i], 0) == (i < 19), "segment %d, same", i);
+		CHECK(!lw_bit(view->hidden[i], 1), "segment %d, own", i);
+		CHECK(lw_bit(view->hidden[i], 2) == (i % 2 == 0), "segment %d, pair", i);
+	}
+	CHECK(VALUE(view, "same") == 1900 && VALUE(view, "pair-0") == 102, "newest rows");
+	lw_store_forget(&store);
+}
+
+/* pages that are gone read as zeros, are remembered, and opened anew when the file is back */
+static void
+test_truncation(void)
+{
+	char		path[200];
+	LwStore		store = {0};
+	LwView	   *view;
+	LwError		error;
+	int			faults;
+
+	write_segment(0, "[\"a\",\"b\",\"c\",\"d\"]", 4, 10);
+	write_manifest(7, "c", "{\"id\":0,\"documents\":4,\"tokens\":4}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_OK, "%s", error.found);
+	snprintf(path, sizeof(path), "%s/segment-0.vectors.npy", scratch);
+	faults = lw_map_faults;
+	CHECK(truncate(path, 0) == 0, "truncate");
+	CHECK(VALUE(view, "a") == 0, "%g", VALUE(view, "a"));
+	CHECK(lw_map_faults == faults + 1, "%d faults", lw_map_faults - faults);
+	CHECK(lw_view_check(view, &error) == LW_TRUNCATED && strcmp(error.path, path) == 0, "%s", error.path);
+	CHECK(follow(&store, scratch, &view, &error) == LW_MALFORMED, "the empty file is refused");
+	write_segment(0, "[\"a\",\"b\",\"c\",\"d\"]", 4, 10);
+	CHECK(follow(&store, scratch, &view, &error) == LW_OK && VALUE(view, "b") == 11, "the file is back");
+
+	/* offsets that vanish are caught before they are used */
+	snprintf(path, sizeof(path), "%s/segment-0.offsets.npy", scratch);
+	CHECK(truncate(path, 0) == 0, "truncate");
+	{
+		LwPlace		place = {0, 1};
+		LwDocument	document;
+
+		CHECK(lw_view_document(view, place, &document, &error) == LW_TRUNCATED, "%d", error.status);
+	}
+	lw_store_forget(&store);
+}
+
+int
+main(void)
+{
+	char		command[100];
+	int			result;
+
+	if (mkdtemp(scratch) == NULL)
+	{
+		perror(scratch);
+		return 1;
+	}
+	test_nul_ids();
+	test_64_bits();
+	test_presence();
+	test_many_segments();
+	test_truncation();
+	result = unit_done("test_store");
+	snprintf(command, sizeof(command), "rm -rf '%s'", scratch);
+	return system(command) != 0 || result;
+}
