@@ -235,7 +235,7 @@ read_segments(Parser *parser, LwJsonToken token)
 
 		if (segment == NULL)
 			return lw_fail(parser->error, LW_NO_MEMORY, NULL, -1, "memory",
-						   "none for %zu segments", here.segment);
+						   "none for another segment");
 		status = read_object(parser, token, "segments", segment_members,
 							 LENGTH(segment_members), segment, NULL);
 		if (status != LW_OK)

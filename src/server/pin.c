@@ -34,7 +34,8 @@ typedef struct Pin
 	ResourceOwner owner;
 	uint64		generation;		/* of the definition that was checked */
 	Oid			select_checked;	/* role whose SELECT was checked, or InvalidOid */
-	LwStore    *store;
+	uint64		definition;		/* of the table, when the view was pinned */
+	uint64		store;			/* serial of the store whose view it is */
 	LwView	   *view;
 
 	/* the snapshot; all zero when the whole transaction shares the pin */
@@ -133,14 +134,15 @@ find_view(const LwStore *store, ResourceOwner owner, Snapshot snapshot)
 	{
 		Pin		   *pin = dlist_container(Pin, node, iter.cur);
 
-		if (pin->store == store && pin->owner == owner && same_snapshot(pin, snapshot))
+		if (pin->store == store->serial && pin->owner == owner && same_snapshot(pin, snapshot))
 			return pin->view;
 	}
 	return NULL;
 }
 
+/* A pin without a view yet. */
 static Pin *
-make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot, LwStore *store, LwView *view)
+make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot)
 {
 	uint32		xcnt = snapshot == NULL ? 0 : snapshot->xcnt;
 	Pin		   *pin;
@@ -150,7 +152,6 @@ make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot, LwStore *store, LwVi
 	pin = MemoryContextAllocZero(pin_context, sizeof(Pin) + sizeof(TransactionId) * xcnt);
 	pin->relid = relid;
 	pin->owner = owner;
-	pin->store = store;
 	pin->xip = (TransactionId *) (pin + 1);
 	if (snapshot != NULL)
 	{
@@ -159,10 +160,20 @@ make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot, LwStore *store, LwVi
 		pin->xcnt = xcnt;
 		memcpy(pin->xip, snapshot->xip, sizeof(TransactionId) * xcnt);
 	}
-	pin->view = lw_view_retain(view);
 	dlist_push_head(&pins, &pin->node);
 	npins++;
 	return pin;
+}
+
+/* Has the pin hold this view: its first, or another when the table was altered within the statement. */
+static void
+set_view(Pin *pin, const LwSource *source, LwView *view)
+{
+	lw_view_retain(view);
+	lw_view_release(pin->view);
+	pin->view = view;
+	pin->definition = source->definition;
+	pin->store = source->store->serial;
 }
 
 /*
@@ -189,27 +200,18 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 	if (OidIsValid(role))
 		lw_source_check_select(relid);
 	source = lw_source_lookup(relid);
-	if (pin == NULL || source->store != pin->store)
+	if (pin == NULL || pin->definition != source->definition)
 	{
 		LwView	   *current;
+		LwView	   *shared;
 
 		status = lw_source_follow(source, &current, error);
 		if (status != LW_OK)
 			return status;
+		shared = find_view(source->store, owner, snapshot);
 		if (pin == NULL)
-		{
-			LwView	   *shared = find_view(source->store, owner, snapshot);
-
-			pin = make_pin(relid, owner, snapshot, source->store, shared ? shared : current);
-		}
-		else if (source->store != pin->store)
-		{
-			/* The table was altered to name another store within the statement. */
-			lw_view_retain(current);
-			lw_view_release(pin->view);
-			pin->view = current;
-			pin->store = source->store;
-		}
+			pin = make_pin(relid, owner, snapshot);
+		set_view(pin, source, shared ? shared : current);
 	}
 	pin->generation = lw_source_generation;
 	if (OidIsValid(role))

@@ -52,6 +52,7 @@ uint64		lw_source_generation = 1;
 
 static HTAB *sources;
 static HTAB *stores;
+static uint64 last_definition;
 
 bool
 lw_is_lateweave_wrapper(Oid fdwid)
@@ -179,6 +180,12 @@ lw_source_init(void)
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
 }
 
+static bool
+same_option(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 /* Reads the definition from the catalog. */
 static void
 read_definition(LwSource *source, Oid relid)
@@ -187,6 +194,7 @@ read_definition(LwSource *source, Oid relid)
 	ForeignTable *table = NULL;
 	MemoryContext old;
 	char	   *path;
+	char	   *store_id = NULL;
 
 	if (get_rel_relkind(relid) == '\0')
 		ereport(ERROR,
@@ -207,22 +215,24 @@ read_definition(LwSource *source, Oid relid)
 				 errmsg("foreign table \"%s\" has no option \"store\"", get_rel_name(relid))));
 	lw_check_path("store", options.store);
 	path = lw_resolve_path(options.store);
+	if (options.store_id != NULL)
+		store_id = pg_server_to_any(options.store_id, (int) strlen(options.store_id), PG_UTF8);
+	source->writable = options.writable;
+	if (same_option(source->option, options.store) && same_option(source->path, path) &&
+		same_option(source->store_id, store_id) &&
+		source->has_min_commit == options.has_min_commit && source->min_commit == options.min_commit)
+		return;
 
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	forget_definition(source);
 	source->option = pstrdup(options.store);
 	source->path = pstrdup(path);
-	if (options.store_id != NULL)
-	{
-		char	   *utf8 = pg_server_to_any(options.store_id, (int) strlen(options.store_id), PG_UTF8);
-
-		source->store_id = utf8 == options.store_id ? pstrdup(utf8) : utf8;
-	}
-	source->writable = options.writable;
+	if (store_id != NULL)
+		source->store_id = pstrdup(store_id);
 	source->has_min_commit = options.has_min_commit;
 	source->min_commit = options.min_commit;
+	source->definition = ++last_definition;
 	MemoryContextSwitchTo(old);
-	pfree(path);
 }
 
 LwSource *
@@ -304,10 +314,8 @@ find_store(LwSource *source, LwError *error)
 		LwStore    *store;
 
 		forget_unused_stores();
-		store = MemoryContextAllocZero(TopMemoryContext, sizeof(LwStore));
-		store->device = key.device;
-		store->inode = key.inode;
-		store->manifest_fd = -1;
+		store = MemoryContextAlloc(TopMemoryContext, sizeof(LwStore));
+		lw_store_init(store, key.device, key.inode);
 		entry = hash_search(stores, &key, HASH_ENTER, NULL);
 		entry->store = store;
 		/* for the descriptor of the manifest, which stays open */

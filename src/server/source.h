@@ -21,6 +21,7 @@ typedef struct LwSource
 {
 	Oid			relid;			/* hash key */
 	bool		valid;			/* what follows is that of the catalog */
+	uint64		definition;		/* another number when what follows has changed */
 	char	   *option;			/* the path as the option has it */
 	char	   *path;			/* absolute */
 	char	   *store_id;		/* UTF-8, or NULL when none is recorded */

@@ -88,7 +88,10 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
 	return taken;
 }
 
-/* AnalyzeForeignTable: a store that cannot be read is skipped with a WARNING, so that an ANALYZE of the whole database goes on. */
+/*
+ * AnalyzeForeignTable.  A store that cannot be read is skipped with a WARNING,
+ * so that an ANALYZE of the whole database goes on.
+ */
 bool
 lw_analyze(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages)
 {

@@ -24,6 +24,18 @@
 #define MAX_ATTEMPTS 8
 #define SETTLE_NS INT64_C(20000000)
 
+static uint64_t last_serial;
+
+void
+lw_store_init(LwStore *store, dev_t device, ino_t inode)
+{
+	memset(store, 0, sizeof(*store));
+	store->device = device;
+	store->inode = inode;
+	store->serial = ++last_serial;
+	store->manifest_fd = -1;
+}
+
 LwStatus
 lw_store_identify(const char *path, dev_t *device, ino_t *inode, LwError *error)
 {
@@ -180,6 +192,8 @@ load(LwStore *store, int dirfd, const char *path, Reading *reading, LwError *err
 		lw_view_release(view);
 		return status;
 	}
+	if (last != NULL && !lw_string_equal(last->manifest.store_id, view->manifest.store_id))
+		store->serial = ++last_serial;
 	lw_view_release(store->view);
 	store->view = view;
 	store->faults = lw_map_faults;
@@ -262,9 +276,7 @@ void
 lw_store_forget(LwStore *store)
 {
 	lw_view_release(store->view);
-	store->view = NULL;
 	if (store->manifest_fd >= 0)
 		close(store->manifest_fd);
-	store->manifest_fd = -1;
-	store->unsettled = false;
+	lw_store_init(store, store->device, store->inode);
 }

@@ -10,11 +10,12 @@
 
 #include "view.h"
 
-/* One store directory as this process knows it. Start from all zeros. */
+/* One store directory as this process knows it. */
 typedef struct LwStore
 {
 	dev_t		device;			/* of the directory */
 	ino_t		inode;
+	uint64_t	serial;			/* of no other store of this process; a new one with another store_id */
 	LwView	   *view;			/* the last one that was opened, or NULL */
 
 	/* the manifest file of `view`; open, so that its inode is not used again */
@@ -23,6 +24,8 @@ typedef struct LwStore
 	bool		unsettled;		/* it was so young that a later change could look the same */
 	int			faults;			/* lw_map_faults when the view's maps were last looked at */
 } LwStore;
+
+extern void lw_store_init(LwStore *store, dev_t device, ino_t inode);
 
 /* Which directory lies at a path. LW_MISSING, LW_DENIED, or LW_MALFORMED when it is no directory. */
 extern LwStatus lw_store_identify(const char *path, dev_t *device, ino_t *inode, LwError *error);

@@ -14,6 +14,7 @@ use Test::More;
 
 our @EXPORT = qw($golden read_bytes read_json start_node
   create_source sql_text sql_array sql_id sql_ids sql_query
+  $id_hex rows_of_ids
   read_query float_of_bits round_to_float order_of_bits check
   within_bound);
 
@@ -82,6 +83,26 @@ sub sql_array
 sub sql_ids
 {
 	return sql_array('text', map { sql_id($_) } @_);
+}
+
+# The expression for the output of an id, and the id out of it; psql drops U+10FFFF, and splits lines.
+our $id_hex = q(encode(convert_to(id, 'UTF8'), 'hex'));
+
+sub id_of_hex
+{
+	my ($hex) = @_;
+	my $id = pack('H*', $hex);
+
+	utf8::decode($id) or die "\"$hex\" is no UTF-8";
+	return $id;
+}
+
+# The rows of a statement whose first column is $id_hex.
+sub rows_of_ids
+{
+	my ($script, $key) = @_;
+
+	return map { [ id_of_hex(shift(@$_)), @$_ ] } $script->fields($key);
 }
 
 sub create_source
