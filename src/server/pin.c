@@ -208,9 +208,10 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 		status = lw_source_follow(source, &current, error);
 		if (status != LW_OK)
 			return status;
-		shared = find_view(source->store, owner, snapshot);
+		/* first the pin, which may take the place of the one that is to be shared with */
 		if (pin == NULL)
 			pin = make_pin(relid, owner, snapshot);
+		shared = find_view(source->store, owner, snapshot);
 		set_view(pin, source, shared ? shared : current);
 	}
 	pin->generation = lw_source_generation;

@@ -258,6 +258,8 @@ lw_source_lookup(Oid relid)
 		PG_CATCH();
 		{
 			source->valid = false;
+			if (!found)
+				hash_search(sources, &relid, HASH_REMOVE, NULL);
 			PG_RE_THROW();
 		}
 		PG_END_TRY();
@@ -388,6 +390,17 @@ lw_source_follow(LwSource *source, LwView **view, LwError *error)
 	lw_error_path(error, NULL, source->path);
 	return lw_fail(error, LW_MALFORMED, "StoreReplaced", -1, "a directory that stays where it is",
 				   "another directory at each of %d attempts", attempt);
+}
+
+LwView *
+lw_source_last_view(LwSource *source)
+{
+	LwView	   *view;
+	LwError		ignored;
+
+	if (source->store != NULL && source->store->view != NULL)
+		return source->store->view;
+	return lw_source_follow(source, &view, &ignored) == LW_OK ? view : NULL;
 }
 
 void

@@ -49,6 +49,13 @@ extern LwSource *lw_source_lookup(Oid relid);
  */
 extern LwStatus lw_source_follow(LwSource *source, LwView **view, LwError *error);
 
+/*
+ * The view of a source that was followed last, or if there is none the
+ * current one; NULL when that cannot be read.  For estimates: costs no look
+ * at the disk where the statement itself will take one.
+ */
+extern LwView *lw_source_last_view(LwSource *source);
+
 /* Locks the table for reading and checks SELECT for the current user, as SQL would. */
 extern void lw_source_check_select(Oid relid);
 
