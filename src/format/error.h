@@ -28,7 +28,8 @@ typedef enum LwStatus
 	LW_IO,						/* any other operating system error */
 	LW_NO_MEMORY,				/* malloc failed */
 	LW_LIMIT,					/* valid, but past a limit of this reader */
-	LW_REPLACED					/* another store, or another representation */
+	LW_REPLACED,				/* another store, or another representation */
+	LW_OUTDATED					/* an older copy than is accepted */
 } LwStatus;
 
 #define LW_PATH_SIZE 1024

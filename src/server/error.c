@@ -37,6 +37,7 @@ lw_error_code(const LwError *error)
 		case LW_LIMIT:
 			return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 		case LW_REPLACED:
+		case LW_OUTDATED:
 			return ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 	}
 	return ERRCODE_INTERNAL_ERROR;
@@ -60,6 +61,9 @@ lw_error_message(const LwError *error)
 							error->path, error->expected, error->found);
 		case LW_REPLACED:
 			return psprintf(_("\"%s\" was replaced by a different store: expected %s, found %s"),
+							error->path, error->expected, error->found);
+		case LW_OUTDATED:
+			return psprintf(_("\"%s\" is of an older copy of the store: expected %s, found %s"),
 							error->path, error->expected, error->found);
 		default:
 			return psprintf(_("\"%s\" is damaged: expected %s, found %s"),
@@ -128,9 +132,11 @@ lw_report(int elevel, const LwError *error)
 		else if (error->status == LW_TRUNCATED)
 			errhint("Published files must never be changed in place. Restore the file, then repeat the statement.");
 		else if (error->status == LW_MALFORMED)
-			errhint("Restore the file from a copy of the store, or let the store's writer publish a commit without it.");
+			errhint("Restore it from a copy of the store.");
 		else if (error->status == LW_REPLACED)
 			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id.");
+		else if (error->status == LW_OUTDATED)
+			errhint("Restore a newer copy, or lower the option min_commit of the foreign table.");
 		errfinish(__FILE__, __LINE__, __func__);
 	}
 	pfree(message);

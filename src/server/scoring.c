@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 
@@ -42,6 +44,21 @@ lw_check_faults(const LwView *view, int faults)
 		lw_report(ERROR, &error);
 }
 
+/* Position of the first bad scale of a row. */
+static size_t
+bad_scale(const LwSegment *segment, uint64 row)
+{
+	LwDocument	document;
+	LwError		error;
+	size_t		i = 0;
+
+	if (lw_segment_document(segment, row, &document, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	while (i + 1 < document.tokens && isfinite(document.scales[i]) && document.scales[i] > 0)
+		i++;
+	return i;
+}
+
 void
 lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem)
 {
@@ -55,8 +72,8 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 	if (problem == LW_SCORE_SCALE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("\"%s\" is damaged: a scale of document \"%s\" is not finite and positive",
-						segment->scales_map->path, lw_id_for_message(id, size)),
+				 errmsg("\"%s\" is damaged: the scale of token %zu of document \"%s\" is not finite and positive",
+						segment->scales_map->path, bad_scale(segment, place.row) + 1, lw_id_for_message(id, size)),
 				 errdetail("Scales."),
 				 errhint("Restore the file from a copy of the store, or append the document again.")));
 	ereport(ERROR,

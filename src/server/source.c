@@ -283,8 +283,14 @@ forget_unused_stores(void)
 
 		hash_seq_init(&source_scan, sources);
 		while ((source = hash_seq_search(&source_scan)) != NULL)
-			used = used || (source->store == entry->store &&
-							SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source->relid)));
+		{
+			if (source->store != entry->store)
+				continue;
+			if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source->relid)))
+				used = true;
+			else
+				source->store = NULL;
+		}
 		if (used)
 			continue;
 		lw_store_forget(entry->store);
@@ -341,20 +347,12 @@ check_identity(const LwSource *source, const LwView *view, LwError *error)
 {
 	lw_error_path(error, source->path, "manifest.json");
 	if (!holds_store_id(source, view))
-	{
-		lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "",
-				"store_id %.*s", (int) Min(view->manifest.store_id.size, 100), view->manifest.store_id.data);
-		snprintf(error->expected, sizeof(error->expected), "store_id %.100s", source->store_id);
-		return LW_REPLACED;
-	}
+		return lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "the store_id in the foreign table's options",
+					   "\"%.*s\" instead of \"%.100s\"", (int) Min(view->manifest.store_id.size, 100),
+					   view->manifest.store_id.data, source->store_id);
 	if (source->has_min_commit && view->manifest.commit < source->min_commit)
-	{
-		lw_fail(error, LW_REPLACED, "BelowMinCommit", -1, "",
-				"commit " UINT64_FORMAT, view->manifest.commit);
-		snprintf(error->expected, sizeof(error->expected), "commit " UINT64_FORMAT " or later (option min_commit)",
-				 source->min_commit);
-		return LW_REPLACED;
-	}
+		return lw_fail(error, LW_OUTDATED, "BelowMinCommit", -1, "a commit not below the foreign table's option min_commit",
+					   UINT64_FORMAT " instead of " UINT64_FORMAT, view->manifest.commit, source->min_commit);
 	return LW_OK;
 }
 

@@ -44,8 +44,8 @@ extern LwSource *lw_source_lookup(Oid relid);
 /*
  * The current view of a source, kept by its store: retain it to keep it.
  * One stat when nothing has changed.  Fails as lw_store_follow does and
- * besides with LW_REPLACED (StoreIdMismatch, BelowMinCommit) when the store is not the one that the table
- * remembers; LW_DENIED (PathLeavesDirectory) when a relative path leads out of lateweave.directory.  Raises nothing.
+ * besides with LW_REPLACED (StoreIdMismatch) when the store is not the one that the
+ * table remembers; LW_OUTDATED (BelowMinCommit); LW_DENIED (PathLeavesDirectory) when a relative path leads out of lateweave.directory.  Raises nothing.
  */
 extern LwStatus lw_source_follow(LwSource *source, LwView **view, LwError *error);
 

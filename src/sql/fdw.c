@@ -48,8 +48,7 @@ estimate_store(Oid relid, LwRelation *relation)
 {
 	double		rows = 0;
 	double		tokens = 0;
-	LwView	   *view;
-	LwError		ignored;
+	LwView	   *view = lw_source_last_view(lw_source_lookup(relid));
 	size_t		i;
 
 	relation->documents = 1000;
@@ -57,7 +56,7 @@ estimate_store(Oid relid, LwRelation *relation)
 	relation->tokens = 100;
 	relation->dimension = 128;
 	relation->document_bytes = relation->tokens * relation->dimension;
-	if (lw_source_follow(lw_source_lookup(relid), &view, &ignored) != LW_OK)
+	if (view == NULL)
 		return;
 
 	for (i = 0; i < view->manifest.nsegments; i++)

@@ -41,6 +41,14 @@ open_array(int dirfd, const char *directory, const char *name, LwNpyType type,
 	return status;
 }
 
+/* The format has names of its own for a wrong type or shape of some arrays. */
+static void
+name_shape(LwStatus status, const char *name, LwError *error)
+{
+	if (status == LW_MALFORMED && strcmp(error->name, "ArrayShape") == 0)
+		error->name = name;
+}
+
 static LwStatus
 open_ids(int dirfd, const char *directory, LwSegment *segment, LwError *error)
 {
@@ -106,6 +114,7 @@ open_files(int dirfd, const char *directory, const LwManifest *manifest,
 	snprintf(name, sizeof(name), "segment-%" PRIu64 ".offsets.npy", segment->id);
 	status = open_array(dirfd, directory, name, LW_NPY_UINT64, 1, segment->documents + 1, 0,
 						&segment->offsets_map, &data, error);
+	name_shape(status, "Offsets", error);
 	if (status != LW_OK)
 		return status;
 	segment->offsets = data;
@@ -188,6 +197,7 @@ lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *en
 		status = lw_npy_parse(map->data, map->size, &npy, error);
 	if (status == LW_OK)
 		status = lw_npy_expect(&npy, LW_NPY_UINT64, 1, npy.shape[0], 0, error);
+	name_shape(status, "Tombstones", error);
 	if (status == LW_OK)
 	{
 		tombstones = calloc(1, sizeof(LwTombstones));

@@ -194,6 +194,12 @@ subtest 'a table that is altered' => sub {
 	$session->query('DROP FOREIGN TABLE altered; ' . create_source('altered', $path{three}));
 	is($session->query($altered), 30, 'dropped and created');
 
+	# a store that is forgotten while its table is dropped, but comes back
+	$session->query('BEGIN; DROP FOREIGN TABLE altered; ' . create_source('other', $path{two}));
+	is($session->query($score =~ s/'s'/'other'/r), 20, 'another table in a transaction that drops it');
+	$session->query('ROLLBACK');
+	is($session->query($altered), 30, 'the drop was rolled back');
+
 	foreach my $level ('READ COMMITTED', 'REPEATABLE READ')
 	{
 		$session->query("BEGIN ISOLATION LEVEL $level");
@@ -205,6 +211,14 @@ subtest 'a table that is altered' => sub {
 		$session->query('ROLLBACK');
 		is($session->query($altered), 30, "$level: rolled back");
 	}
+
+	# nothing to do with the table, but all definitions are read again
+	$session->query("BEGIN ISOLATION LEVEL REPEATABLE READ; $altered");
+	move($path{three}, "$directory/away");
+	$session->query(create_source('other', $path{two}) . '; DROP FOREIGN TABLE other');
+	is($session->query($altered), 30, 'a transaction keeps its view whatever happens to other tables');
+	$session->query('COMMIT');
+	move("$directory/away", $path{three});
 
 	# many stores, so that those which no table names any more are forgotten in between
 	$session->query("CREATE FUNCTION alter_and_score() RETURNS text LANGUAGE plpgsql AS \$\$\nDECLARE answer text := '';\nBEGIN\n"
