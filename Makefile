@@ -19,7 +19,7 @@ OBJS = src/lateweave.o \
 	$(LW_STORE:%=src/store/%.o) $(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = fdw multivector pgvector
+REGRESS = multivector pgvector fdw score
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
