@@ -119,18 +119,22 @@ prove_copy() {
 		TESTLOGDIR="$work/tap/tmp_check/log" LATEWEAVE_GOLDEN="$work/golden" \
 		PATH="$bindir:$PATH" TMPDIR="$work/tap" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		prove --verbose -I "$pgxs/src/test/perl" -I "$work/tap" "$work"/tap/t/*.pl 2>&1 |
-		tee "$work/tap.log" | grep -vE '^ *(ok|#) '
+		tee "$work/tap.log" | grep -avE '^ *(ok|#) '
 }
 
 # Skipped tests are not counted, one marked TODO may fail, and a file that died is one failure.
 tap() {
-	local status=0 good bad died=0
+	local status=0 good bad name died=0
 	run prove_copy || status=$?
-	good=$(grep -E '^ok ' "$work/tap.log" | grep -vciE '# *skip' || true)
-	bad=$(grep -E '^not ok ' "$work/tap.log" | grep -vciE '# *todo' || true)
+	good=$(grep -aE '^ok ' "$work/tap.log" | grep -vaciE '# *skip' || true)
+	bad=$(grep -aE '^not ok ' "$work/tap.log" | grep -vaciE '# *todo' || true)
 	if [ $status -ne 0 ]; then
-		grep -E '^(not ok|#)' "$work/tap.log" || true
-		died=$(grep -cE '\(Wstat: .*Failed: 0\)$' "$work/tap.log" || true)
+		grep -aE '^(not ok|#)' "$work/tap.log" | head -n 200 || true
+		for name in $(sed -nE 's,.*/([^/ ]+)\.pl +\(Wstat: .*,\1,p' "$work/tap.log"); do
+			say "== last of the log of $name"
+			tail -n 30 "$work/tap/tmp_check/log/regress_log_$name" || true
+		done
+		died=$(grep -acE '\(Wstat: .*Failed: 0\)$' "$work/tap.log" || true)
 	fi
 	if [ $((good + bad + died)) -eq 0 ] || [ $status -ne 0 ] && [ $((bad + died)) -eq 0 ]; then
 		died=1

@@ -18,6 +18,8 @@ need "postgresql-server-dev-${version:-15}" eval 'test -f "$("$PG_CONFIG" --pgxs
 if [ "${1:-}" = tap ]; then
 	need perl command -v prove
 	need libipc-run-perl perl -MIPC::Run -e 1
+	need python3 command -v python3
+	need strace command -v strace
 fi
 
 [ ${#packages[@]} -gt 0 ] || exit 0

@@ -17,6 +17,7 @@
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "tcop/pquery.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/resowner.h"
@@ -189,8 +190,14 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 	Pin		   *pin = find_pin(relid, owner, snapshot);
 	LwSource   *source;
 	LwStatus	status;
+	uint64		generation;
 
-	if (pin != NULL && pin->generation == lw_source_generation &&
+	/* As SQL does for each statement: GRANT and REVOKE take no lock on the table. */
+	if (pin == NULL || snapshot == NULL)
+		AcceptInvalidationMessages();
+	generation = lw_source_generation;
+
+	if (pin != NULL && pin->generation == generation &&
 		(!OidIsValid(role) || pin->select_checked == role))
 	{
 		*view = pin->view;
@@ -214,7 +221,7 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 		shared = find_view(source->store, owner, snapshot);
 		set_view(pin, source, shared ? shared : current);
 	}
-	pin->generation = lw_source_generation;
+	pin->generation = generation;
 	if (OidIsValid(role))
 		pin->select_checked = role;
 	*view = pin->view;

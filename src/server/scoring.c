@@ -35,12 +35,12 @@ lw_check_dimension(const LwView *view, int dimension)
 }
 
 void
-lw_check_faults(const LwView *view, int faults)
+lw_check_faults(const LwView *view)
 {
 	LwError		error;
 
-	/* The fault may have been in another view's map; then this one's data is whole. */
-	if (lw_map_faults != faults && lw_view_check(view, &error) != LW_OK)
+	/* A fault may have been in another view's map; then this one's data is whole. */
+	if (lw_map_faults != 0 && lw_view_check(view, &error) != LW_OK)
 		lw_report(ERROR, &error);
 }
 
@@ -97,7 +97,6 @@ lw_score_places(const LwView *view, LwQuery *query,
 
 	while (done < count)
 	{
-		int			faults = lw_map_faults;
 		size_t		n = 0;
 		size_t		tokens = 0;
 		size_t		good;
@@ -123,7 +122,7 @@ lw_score_places(const LwView *view, LwQuery *query,
 		}
 		if (good < n)
 			lw_report_score_problem(view, places[done + good], problem);
-		lw_check_faults(view, faults);
+		lw_check_faults(view);
 		done += n;
 	}
 }

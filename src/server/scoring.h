@@ -35,7 +35,7 @@ extern void lw_report_kernel_time(const LwView *view);
 /* Reports a problem with one document. Does not return. */
 extern void lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem) pg_attribute_noreturn();
 
-/* ERROR when a map faulted since `faults` was read from lw_map_faults. */
-extern void lw_check_faults(const LwView *view, int faults);
+/* ERROR when a map of the view has faulted, now or at an earlier use: before a result is used. */
+extern void lw_check_faults(const LwView *view);
 
 #endif							/* LW_SERVER_SCORING_H */

@@ -16,7 +16,6 @@
 #include "catalog/pg_proc.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
@@ -177,6 +176,9 @@ lw_source_init(void)
 	CacheRegisterSyscacheCallback(FOREIGNTABLEREL, syscache_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, syscache_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(FOREIGNDATAWRAPPEROID, syscache_callback, (Datum) 0);
+	/* whose privileges a role has */
+	CacheRegisterSyscacheCallback(AUTHOID, syscache_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, syscache_callback, (Datum) 0);
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
 }
 
@@ -194,7 +196,6 @@ read_definition(LwSource *source, Oid relid)
 	ForeignTable *table = NULL;
 	MemoryContext old;
 	char	   *path;
-	char	   *store_id = NULL;
 
 	if (get_rel_relkind(relid) == '\0')
 		ereport(ERROR,
@@ -215,11 +216,9 @@ read_definition(LwSource *source, Oid relid)
 				 errmsg("foreign table \"%s\" has no option \"store\"", get_rel_name(relid))));
 	lw_check_path("store", options.store);
 	path = lw_resolve_path(options.store);
-	if (options.store_id != NULL)
-		store_id = pg_server_to_any(options.store_id, (int) strlen(options.store_id), PG_UTF8);
 	source->writable = options.writable;
 	if (same_option(source->option, options.store) && same_option(source->path, path) &&
-		same_option(source->store_id, store_id) &&
+		same_option(source->store_id, options.store_id) &&
 		source->has_min_commit == options.has_min_commit && source->min_commit == options.min_commit)
 		return;
 
@@ -227,8 +226,8 @@ read_definition(LwSource *source, Oid relid)
 	forget_definition(source);
 	source->option = pstrdup(options.store);
 	source->path = pstrdup(path);
-	if (store_id != NULL)
-		source->store_id = pstrdup(store_id);
+	if (options.store_id != NULL)
+		source->store_id = pstrdup(options.store_id);
 	source->has_min_commit = options.has_min_commit;
 	source->min_commit = options.min_commit;
 	source->definition = ++last_definition;
@@ -333,12 +332,19 @@ find_store(LwSource *source, LwError *error)
 	return LW_OK;
 }
 
+/* Compares as the option was recorded: in the database's encoding, what that cannot hold escaped. */
 static bool
 holds_store_id(const LwSource *source, const LwView *view)
 {
-	return source->store_id == NULL ||
-		(strlen(source->store_id) == view->manifest.store_id.size &&
-		 memcmp(source->store_id, view->manifest.store_id.data, view->manifest.store_id.size) == 0);
+	char	   *store_id;
+	bool		same;
+
+	if (source->store_id == NULL)
+		return true;
+	store_id = lw_string_for_server(view->manifest.store_id);
+	same = strcmp(source->store_id, store_id) == 0;
+	pfree(store_id);
+	return same;
 }
 
 /* That the view is of the store which the table remembers, and not too old. */

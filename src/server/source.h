@@ -24,7 +24,7 @@ typedef struct LwSource
 	uint64		definition;		/* another number when what follows has changed */
 	char	   *option;			/* the path as the option has it */
 	char	   *path;			/* absolute */
-	char	   *store_id;		/* UTF-8, or NULL when none is recorded */
+	char	   *store_id;		/* as lw_string_for_server gives it, or NULL when none is recorded */
 	bool		writable;
 	bool		has_min_commit;
 	uint64		min_commit;

@@ -42,7 +42,6 @@ check_finite(const LwView *view, LwPlace place, const LwMultivector *m)
 LwMultivector *
 lw_read_document(const LwView *view, LwPlace place)
 {
-	int			faults = lw_map_faults;
 	LwDocument	document;
 	LwError		error;
 	LwMultivector *m;
@@ -55,7 +54,7 @@ lw_read_document(const LwView *view, LwPlace place)
 	else if (lw_decode_int8(document.rows, document.scales, document.tokens, view->manifest.dimension,
 							view->manifest.normalized, m->values) != document.tokens)
 		lw_report_score_problem(view, place, LW_SCORE_SCALE);
-	lw_check_faults(view, faults);
+	lw_check_faults(view);
 	check_finite(view, place, m);
 	return m;
 }

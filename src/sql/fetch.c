@@ -85,7 +85,6 @@ explain_document(FunctionCallInfo fcinfo, Oid type)
 	size_t	   *winner;
 	uint32		tokens;
 	uint32		i;
-	int			faults = lw_map_faults;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
@@ -104,7 +103,7 @@ explain_document(FunctionCallInfo fcinfo, Oid type)
 	problem = lw_maxsim_winners(scorer.query, lw_view_scoring(scorer.view), &document, similarity, winner);
 	if (problem != LW_SCORE_FINE)
 		lw_report_score_problem(scorer.view, place, problem);
-	lw_check_faults(scorer.view, faults);
+	lw_check_faults(scorer.view);
 	for (i = 0; i < tokens; i++)
 	{
 		Datum		values[3];

@@ -63,9 +63,14 @@ handle_sigbus(int signo, siginfo_t *info, void *context)
 		}
 	}
 
-	/* Not ours: the access is repeated under the action that was set before. */
+	/*
+	 * Not ours: the access is repeated under the action that was set before;
+	 * a signal that somebody sent is sent again.
+	 */
 	sigaction(signo, &previous_action, NULL);
 	handler_set = false;
+	if (info->si_code <= 0)
+		raise(signo);
 	errno = save_errno;
 }
 

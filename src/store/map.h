@@ -8,7 +8,8 @@
  * ones, remembers it in the map and in lw_map_faults, and returns; no jump
  * crosses the code that was reading.  So whoever reads a map must
  *	 - be memory-safe whatever the bytes are, also when they change, and
- *	 - look at lw_map_faults (or the map's `faulted`) before it uses a result.
+ *	 - look at the map's `faulted` before it uses a result, each time: the
+ *	   zeros stay.  As long as lw_map_faults is 0 no map has faulted.
  * A SIGBUS anywhere else keeps the action that was set before.
  *
  *-------------------------------------------------------------------------

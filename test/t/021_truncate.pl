@@ -157,15 +157,15 @@ restore($manifest);
 is($session->query($score), $value, 'and restored');
 
 is($session->query('SELECT pg_postmaster_start_time()'), $started, 'the server has been up all the time');
-unlike(slurp_file($node->logfile), qr/terminated by signal/, 'and lost no process');
+ok(slurp_file($node->logfile) !~ /terminated by signal/, 'and lost no process');
 
 # Every other SIGBUS does what it does without the extension.
 $node->append_conf('postgresql.conf', 'restart_after_crash = on');
 $node->reload;
 kill 'BUS', $session->{pid};
 $session->send('SELECT 1');
-ok($node->poll_query_until('postgres', "SELECT pg_postmaster_start_time() IS NOT NULL"), 'the server restarts');
-like(slurp_file($node->logfile), qr/server process \(PID $session->{pid}\) was terminated by signal 7/,
+ok($node->poll_query_until('postgres', 'SELECT true'), 'the server restarts');
+ok(slurp_file($node->logfile) =~ /server process \(PID $session->{pid}\) was terminated by signal 7/,
 	'after a SIGBUS that has nothing to do with a map');
 is($node->safe_psql('postgres', $score), $value, 'and reads the store');
 
