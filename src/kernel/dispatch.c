@@ -18,7 +18,7 @@
 const char *const lw_kernel_names[LW_KERNEL_COUNT] =
 {"auto", "scalar", "avx2", "avx512", "neon"};
 
-static const LwArithmetic *const arithmetics[LW_KERNEL_COUNT] =
+static const LwArithmetic *arithmetics[LW_KERNEL_COUNT] =
 {
 	[LW_KERNEL_SCALAR] = &lw_arithmetic_scalar,
 #if defined(__x86_64__)
@@ -39,6 +39,8 @@ static LwKernel active = LW_KERNEL_AUTO;	/* not chosen yet */
 #define CPU_AVX2 (1U << 5)
 #define CPU_AVX512F (1U << 16)
 #define CPU_AVX512BW (1U << 30)
+/* Leaf 7, ECX */
+#define CPU_AVX512VNNI (1U << 11)
 /* XCR0: what the operating system saves */
 #define STATE_YMM 0x06U
 #define STATE_ZMM 0xe6U
@@ -50,7 +52,7 @@ has(unsigned int bits, unsigned int wanted)
 	return (bits & wanted) == wanted;
 }
 
-/* Best instruction set of the processor. */
+/* Best instruction set of the processor; chooses among the arithmetics of one. */
 static LwKernel
 detect(void)
 {
@@ -67,9 +69,11 @@ detect(void)
 	if (!has(state, STATE_YMM) ||
 		!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !has(ebx, CPU_AVX2))
 		return LW_KERNEL_SCALAR;
-	if (has(state, STATE_ZMM) && has(ebx, CPU_AVX512F | CPU_AVX512BW))
-		return LW_KERNEL_AVX512;
-	return LW_KERNEL_AVX2;
+	if (!has(state, STATE_ZMM) || !has(ebx, CPU_AVX512F | CPU_AVX512BW))
+		return LW_KERNEL_AVX2;
+	if (has(ecx, CPU_AVX512VNNI))
+		arithmetics[LW_KERNEL_AVX512] = &lw_arithmetic_avx512_vnni;
+	return LW_KERNEL_AVX512;
 }
 
 #else

@@ -24,9 +24,13 @@
 #include <math.h>
 
 #include "kernel/decode.h"
+#include "kernel/screen.h"
 
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 1099511627776.0f /* 2^40 */
+
+/* Tokens from which on a screen pays: of fewer, most hold some maximum. */
+#define SCREEN_TOKENS 48
 
 typedef enum Path
 {
@@ -99,7 +103,7 @@ score_step(LwQuery *query, const LwArithmetic *arithmetic, Path path,
 				if (path == CODES)
 					query->factors[i] = document->scales[first + i];
 				else
-					query->factors[i] = squares > 0 ? (float) (1 / sqrt((double) squares)) : 0;
+					query->factors[i] = lw_unit_factor(squares);
 			}
 			break;
 		case DECODED:
@@ -110,7 +114,8 @@ score_step(LwQuery *query, const LwArithmetic *arithmetic, Path path,
 				return LW_SCORE_SCALE;
 			break;
 	}
-	return arithmetic->raise_maxima(query, rows, factors, count) ? LW_SCORE_NAN : LW_SCORE_FINE;
+	return arithmetic->raise_maxima(query, 0, query->groups, rows, factors, count) ?
+		LW_SCORE_NAN : LW_SCORE_FINE;
 }
 
 /* Forgets the maxima. */
@@ -123,28 +128,46 @@ reset_maxima(LwQuery *query)
 		query->maxima[i] = -INFINITY;
 }
 
+/* Sets the maxima to those of a document. */
+static LwScoreProblem
+find_maxima(LwQuery *query, const LwArithmetic *arithmetic, Path path,
+			const LwDocument *document)
+{
+	LwScoreProblem problem = LW_SCORE_FINE;
+	size_t		first;
+
+	if ((path == CODES || path == CODES_UNIT) && document->tokens >= SCREEN_TOKENS &&
+		arithmetic->screening != NULL && lw_screen_ready(query, arithmetic->screening))
+	{
+		lw_screen_document(query, arithmetic, path == CODES_UNIT, document);
+		return LW_SCORE_FINE;
+	}
+	reset_maxima(query);
+	for (first = 0; first < document->tokens && problem == LW_SCORE_FINE; first += LW_STEP)
+	{
+		size_t		left = document->tokens - first;
+
+		problem = score_step(query, arithmetic, path, document, first,
+							 left < LW_STEP ? left : LW_STEP);
+	}
+	return problem;
+}
+
 /* Scores one document. */
 static LwScoreProblem
 score_document(LwQuery *query, const LwArithmetic *arithmetic,
 			   LwScoring scoring, const LwDocument *document, float *score)
 {
+	LwScoreProblem problem;
 	float		sum = 0.0f;
 	Path		path;
-	size_t		first;
 	uint32_t	token;
 
 	if (!choose_path(query, scoring, document, &path))
 		return LW_SCORE_SCALE;
-	reset_maxima(query);
-	for (first = 0; first < document->tokens; first += LW_STEP)
-	{
-		size_t		left = document->tokens - first;
-		LwScoreProblem problem = score_step(query, arithmetic, path, document,
-											first, left < LW_STEP ? left : LW_STEP);
-
-		if (problem != LW_SCORE_FINE)
-			return problem;
-	}
+	problem = find_maxima(query, arithmetic, path, document);
+	if (problem != LW_SCORE_FINE)
+		return problem;
 	for (token = 0; token < query->tokens; token++)
 		sum += query->maxima[token];
 	*score = sum;

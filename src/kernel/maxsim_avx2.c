@@ -11,6 +11,8 @@
 
 #include <immintrin.h>
 
+#include "kernel/screen.h"
+
 #define AVX2 __attribute__((target("avx2,fma")))
 
 #define TILE 6
@@ -81,14 +83,14 @@ DEFINE_TILE(6)
 static const Tile tiles[TILE + 1] = {NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6};
 
 static AVX2 bool
-raise_maxima(LwQuery *query, const float *rows, const float *factors,
-			 size_t count)
+raise_maxima(LwQuery *query, size_t group, size_t groups, const float *rows,
+			 const float *factors, size_t count)
 {
 	size_t		dimension = query->dimension;
+	size_t		end = group + groups;
 	uint32_t	strange = 0;
-	size_t		group;
 
-	for (group = 0; group < query->groups; group++)
+	for (; group < end; group++)
 	{
 		const float *lanes = query->lanes + group * dimension * LW_LANES;
 		float	   *maxima = query->maxima + group * LW_LANES;
@@ -155,6 +157,6 @@ widen(const int8_t *codes, size_t dimension, float *row)
 	return squares;
 }
 
-const LwArithmetic lw_arithmetic_avx2 = {raise_maxima, widen};
+const LwArithmetic lw_arithmetic_avx2 = {raise_maxima, widen, &lw_screening_avx2};
 
 #endif							/* __x86_64__ */

@@ -12,6 +12,8 @@
 
 #include <immintrin.h>
 
+#include "kernel/screen.h"
+
 #define AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw")))
 
 #define TILE 8
@@ -119,16 +121,16 @@ static const Tile pairs[TILE + 1] =
 {NULL, pair_1, pair_2, pair_3, pair_4, pair_5, pair_6, pair_7, pair_8};
 
 static AVX512 bool
-raise_maxima(LwQuery *query, const float *rows, const float *factors,
-			 size_t count)
+raise_maxima(LwQuery *query, size_t group, size_t groups, const float *rows,
+			 const float *factors, size_t count)
 {
 	size_t		dimension = query->dimension;
+	size_t		end = group + groups;
 	uint32_t	strange = 0;
-	size_t		group;
 
-	for (group = 0; group < query->groups; group += 2)
+	for (; group < end; group += 2)
 	{
-		bool		pair = group + 1 < query->groups;
+		bool		pair = group + 1 < end;
 		const Tile *tiles = pair ? pairs : singles;
 		float	   *maxima = query->maxima + group * LW_LANES;
 		Lanes		state;
@@ -196,6 +198,7 @@ widen(const int8_t *codes, size_t dimension, float *row)
 	return squares;
 }
 
-const LwArithmetic lw_arithmetic_avx512 = {raise_maxima, widen};
+const LwArithmetic lw_arithmetic_avx512 = {raise_maxima, widen, NULL};
+const LwArithmetic lw_arithmetic_avx512_vnni = {raise_maxima, widen, &lw_screening_avx512};
 
 #endif							/* __x86_64__ */

@@ -37,15 +37,15 @@ raise_group(const float *lanes, int real, const float *row, size_t dimension,
 }
 
 static bool
-raise_maxima(LwQuery *query, const float *rows, const float *factors,
-			 size_t count)
+raise_maxima(LwQuery *query, size_t group, size_t groups, const float *rows,
+			 const float *factors, size_t count)
 {
 	size_t		dimension = query->dimension;
+	size_t		end = group + groups;
 	bool		strange = false;
-	size_t		group;
 	size_t		i;
 
-	for (group = 0; group < query->groups; group++)
+	for (; group < end; group++)
 	{
 		size_t		left = query->tokens - group * LW_LANES;
 
@@ -72,4 +72,4 @@ widen(const int8_t *codes, size_t dimension, float *row)
 	return squares;
 }
 
-const LwArithmetic lw_arithmetic_scalar = {raise_maxima, widen};
+const LwArithmetic lw_arithmetic_scalar = {raise_maxima, widen, NULL};

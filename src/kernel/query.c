@@ -10,76 +10,96 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernel/screen.h"
+
 #define ALIGNMENT 64
 
-/* Adds room for count * size * width bytes, aligned, to *total; false when that overflows. */
-static bool
-reserve(size_t *total, size_t count, size_t size, size_t width)
+/* Where the parts of a query begin, in bytes. */
+typedef struct Layout
 {
+	size_t		groups;
+	size_t		lanes;
+	size_t		maxima;
+	size_t		rows;
+	size_t		screen;
+	size_t		vectors;
+	size_t		codes;
+	size_t		starts;
+	size_t		coarse;
+	size_t		fine;
+	size_t		live;
+	size_t		coarse_best;
+	size_t		fine_best;
+	size_t		bytes;
+	size_t		upper;
+	size_t		end;
+} Layout;
+
+/*
+ * Begins a part of count * size * width bytes at the end; false when that
+ * overflows.
+ */
+static bool
+reserve(size_t *end, size_t *begin, size_t count, size_t size, size_t width)
+{
+	*begin = *end;
 	if (size > SIZE_MAX / width || count > SIZE_MAX / (size * width))
 		return false;
 	width *= count * size;
 	if (width > SIZE_MAX - (ALIGNMENT - 1))
 		return false;
 	width = (width + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	if (*total > SIZE_MAX - width)
+	if (*end > SIZE_MAX - width)
 		return false;
-	*total += width;
+	*end += width;
 	return true;
 }
 
-/* Finds where the arrays of a query begin, and in [3] where the last one ends. */
 static bool
-lay_out(size_t tokens, size_t dimension, size_t offsets[4])
+lay_out(Layout *at, size_t tokens, size_t dimension)
 {
 	size_t		groups = tokens / LW_LANES + (tokens % LW_LANES != 0);
-	size_t		total = 0;
+	size_t		stride = (dimension + 3) / 4 * 4;
 
-	if (!reserve(&total, 1, 1, sizeof(LwQuery)))
+	at->groups = groups;
+	at->end = sizeof(LwQuery) + (ALIGNMENT - 1);
+	at->end -= at->end % ALIGNMENT;
+	if (!reserve(&at->end, &at->lanes, groups, dimension, LW_LANES * sizeof(float)) ||
+		!reserve(&at->end, &at->maxima, groups, LW_LANES, sizeof(float)) ||
+		!reserve(&at->end, &at->rows, LW_STEP, dimension, sizeof(float)))
 		return false;
-	offsets[0] = total;
-	if (!reserve(&total, groups, dimension, LW_LANES * sizeof(float)))
-		return false;
-	offsets[1] = total;
-	if (!reserve(&total, groups, 1, LW_LANES * sizeof(float)))
-		return false;
-	offsets[2] = total;
-	if (!reserve(&total, LW_STEP, dimension, sizeof(float)))
-		return false;
-	offsets[3] = total;
-	return true;
+	if (dimension > LW_SCREEN_DIMENSION)
+		return true;
+	return reserve(&at->end, &at->screen, 1, 1, sizeof(LwScreen)) &&
+		reserve(&at->end, &at->vectors, groups, dimension, LW_LANES * sizeof(float)) &&
+		reserve(&at->end, &at->codes, groups, stride, LW_LANES) &&
+		reserve(&at->end, &at->starts, groups, LW_LANES, sizeof(int32_t)) &&
+		reserve(&at->end, &at->coarse, groups, LW_LANES, sizeof(float)) &&
+		reserve(&at->end, &at->fine, groups, LW_LANES, sizeof(float)) &&
+		reserve(&at->end, &at->live, groups, 1, sizeof(uint32_t)) &&
+		reserve(&at->end, &at->coarse_best, groups, LW_LANES, sizeof(float)) &&
+		reserve(&at->end, &at->fine_best, groups, LW_LANES, sizeof(float)) &&
+		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, stride, 1) &&
+		reserve(&at->end, &at->upper, LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
 }
 
 /* Bytes that lw_query_init needs. */
 size_t
 lw_query_size(uint32_t tokens, uint32_t dimension)
 {
-	size_t		offsets[4];
+	Layout		at;
 
-	return lay_out(tokens, dimension, offsets) ? offsets[3] : 0;
+	return lay_out(&at, tokens, dimension) ? at.end : 0;
 }
 
-/* Packs a query of tokens * dimension values. */
-LwQuery *
-lw_query_init(void *memory, const float *vectors, uint32_t tokens,
-			  uint32_t dimension)
+/* Packs the values into lanes. */
+static void
+pack(LwQuery *query, const float *vectors)
 {
-	LwQuery    *query = memory;
-	size_t		offsets[4];
+	size_t		dimension = query->dimension;
 	size_t		group;
 	size_t		i;
 	int			lane;
-
-	if (!lay_out(tokens, dimension, offsets))
-		return NULL;
-	query->tokens = tokens;
-	query->dimension = dimension;
-	query->groups = (offsets[2] - offsets[1]) / (LW_LANES * sizeof(float));
-	query->lanes = (float *) ((char *) memory + offsets[0]);
-	query->maxima = (float *) ((char *) memory + offsets[1]);
-	query->rows = (float *) ((char *) memory + offsets[2]);
-	for (i = 0; i < LW_STEP; i++)
-		query->ones[i] = 1.0f;
 
 	query->codes_fit = true;
 	for (group = 0; group < query->groups; group++)
@@ -93,7 +113,7 @@ lw_query_init(void *memory, const float *vectors, uint32_t tokens,
 
 			for (i = 0; i < dimension; i++)
 			{
-				float		value = token < tokens ? vectors[token * dimension + i] : 0.0f;
+				float		value = token < query->tokens ? vectors[token * dimension + i] : 0.0f;
 
 				lanes[i * LW_LANES + lane] = value;
 				sum += fabs((double) value);
@@ -102,6 +122,48 @@ lw_query_init(void *memory, const float *vectors, uint32_t tokens,
 				query->codes_fit = false;
 		}
 	}
+}
+
+/* Prepares a query of tokens * dimension values; its screen waits for the first int8 document. */
+LwQuery *
+lw_query_init(void *memory, const float *vectors, uint32_t tokens,
+			  uint32_t dimension)
+{
+	LwQuery    *query = memory;
+	char	   *base = memory;
+	Layout		at;
+	int			i;
+
+	if (!lay_out(&at, tokens, dimension))
+		return NULL;
+	query->tokens = tokens;
+	query->dimension = dimension;
+	query->groups = at.groups;
+	query->lanes = (float *) (base + at.lanes);
+	query->maxima = (float *) (base + at.maxima);
+	query->rows = (float *) (base + at.rows);
+	query->screen = NULL;
+	if (dimension <= LW_SCREEN_DIMENSION)
+	{
+		LwScreen   *screen = (LwScreen *) (base + at.screen);
+
+		screen->limit = 0;
+		screen->stride = ((size_t) dimension + 3) / 4 * 4;
+		screen->vectors = (float *) (base + at.vectors);
+		screen->codes = (int8_t *) (base + at.codes);
+		screen->starts = (int32_t *) (base + at.starts);
+		screen->coarse = (float *) (base + at.coarse);
+		screen->fine = (float *) (base + at.fine);
+		screen->live = (uint32_t *) (base + at.live);
+		screen->coarse_best = (float *) (base + at.coarse_best);
+		screen->fine_best = (float *) (base + at.fine_best);
+		screen->bytes = (uint8_t *) (base + at.bytes);
+		screen->upper = (float *) (base + at.upper);
+		query->screen = screen;
+	}
+	for (i = 0; i < LW_STEP; i++)
+		query->ones[i] = 1.0f;
+	pack(query, vectors);
 	return query;
 }
 

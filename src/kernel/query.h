@@ -18,6 +18,8 @@
 
 #include "kernel/maxsim.h"
 
+#include <math.h>
+
 #define LW_LANES 16
 
 /*
@@ -25,6 +27,9 @@
  * few enough that all lane groups find them in the first-level cache.
  */
 #define LW_STEP 24
+
+typedef struct LwScreen LwScreen;
+typedef struct LwScreening LwScreening;
 
 struct LwQuery
 {
@@ -35,6 +40,7 @@ struct LwQuery
 	float	   *lanes;			/* [groups][dimension][LW_LANES] */
 	float	   *maxima;			/* [groups][LW_LANES] */
 	float	   *rows;			/* [LW_STEP][dimension], a step of int8 tokens as float32 */
+	LwScreen   *screen;			/* kernel/screen.h; NULL when the dimension is beyond it */
 	float		factors[LW_STEP];
 	float		ones[LW_STEP];
 };
@@ -48,23 +54,35 @@ lw_real_lanes(const LwQuery *query, size_t group)
 	return tokens >= LW_LANES ? (1U << LW_LANES) - 1 : (1U << tokens) - 1;
 }
 
+/* What similarities with a normalized token are multiplied by. */
+static inline float
+lw_unit_factor(uint64_t squares)
+{
+	return squares > 0 ? (float) (1 / sqrt((double) squares)) : 0;
+}
+
 typedef struct LwArithmetic
 {
 	/*
-	 * Raises query->maxima to the similarities, dot product times factor, of
-	 * `count` <= LW_STEP rows.  Returns whether one of them is a NaN.
+	 * Raises the maxima of `groups` lane groups from `group` on to the
+	 * similarities, dot product times factor, of `count` <= LW_STEP rows.
+	 * Returns whether one of them is a NaN.
 	 */
-	bool		(*raise_maxima) (LwQuery *query, const float *rows,
-								 const float *factors, size_t count);
+	bool		(*raise_maxima) (LwQuery *query, size_t group, size_t groups,
+								 const float *rows, const float *factors,
+								 size_t count);
 
 	/* Writes the codes of one token as floats; returns the sum of their squares. */
 	uint64_t	(*widen) (const int8_t *codes, size_t dimension, float *row);
+
+	const LwScreening *screening;	/* kernel/screen.h; NULL without one */
 } LwArithmetic;
 
 extern const LwArithmetic lw_arithmetic_scalar;
 #if defined(__x86_64__)
 extern const LwArithmetic lw_arithmetic_avx2;
 extern const LwArithmetic lw_arithmetic_avx512;
+extern const LwArithmetic lw_arithmetic_avx512_vnni;
 #endif
 
 /* The arithmetic of lw_kernel_active(). */

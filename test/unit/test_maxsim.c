@@ -37,6 +37,7 @@ typedef enum Values
 	SPECIAL,					/* Gaussian with infinities and NaNs */
 	EXTREMES,					/* the ends of the range only */
 	SPIKES,						/* one large value among small ones */
+	GAPS,						/* Gaussian, and whole tokens of zeros */
 	VALUES_KINDS
 } Values;
 
@@ -182,6 +183,9 @@ fill_floats(float *values, size_t tokens, size_t dimension, Values kind)
 		if (kind == CLUSTERED && i >= dimension)
 			values[i] = values[i - dimension] + values[i] * (random_below(20) == 0 ? 1e-3f : 0);
 	}
+	for (i = 0; kind == GAPS && i < tokens; i++)
+		if (random_below(3) == 0)
+			memset(values + i * dimension, 0, dimension * sizeof(float));
 }
 
 static void
@@ -198,7 +202,7 @@ fill_codes(int8_t *codes, size_t tokens, size_t dimension, Values kind)
 				codes[i] = (int8_t) (random_below(5) - 2);
 				break;
 			case CLUSTERED:
-				codes[i] = (int8_t) (i < dimension ? (int) (gaussian() * 40) :
+				codes[i] = (int8_t) (i < dimension ? (int) (gaussian() * 20) :
 									 codes[i - dimension] + (random_below(20) == 0));
 				break;
 			case EXTREMES:
@@ -503,7 +507,7 @@ static void
 run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
 	Values kind, Scales scales)
 {
-	static const size_t lengths[] = {1, 2, 5, 6, 7, 8, 9, 15, 23, 24, 25, 47, 49, 131};
+	static const size_t lengths[] = {1, 2, 5, 6, 7, 8, 9, 23, 24, 25, 47, 49, 131, 257, 300, 530};
 	size_t		budget = 1 + 400000 / ((size_t) tokens * dimension);
 	Case		c = {0};
 	void	   *memory;
@@ -519,7 +523,7 @@ run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
 	CHECK(lw_query_tokens(c.query) == tokens && lw_query_dimension(c.query) == dimension, "shape");
 	do
 	{
-		size_t		length = lengths[random_below(14)];
+		size_t		length = lengths[random_below(16)];
 
 		if (length > budget)
 			length = budget;
@@ -585,6 +589,8 @@ check_kinds(void)
 		run(5, dimension, LW_SCORE_FLOAT32, NORMAL, NORMAL, APPENDED);
 		run(5, dimension, LW_SCORE_INT8_UNIT, NORMAL, NORMAL, WIDE);
 	}
+	for (dimension = 4095; dimension <= 4097; dimension++)
+		run(1, dimension, LW_SCORE_INT8, SPIKES, CLUSTERED, APPENDED);
 }
 
 /* A bad scale at every position of a document, before and after other documents. */
