@@ -141,7 +141,8 @@ subtest 'attaching' => sub {
 	refused($attacher, "without a role: $_", create_source('a', $paths{$_})) foreach sort keys %paths;
 	refused($attacher, "without a role: $_", create_source('a', $leaving{$_})) foreach sort keys %leaving;
 	refused($attacher, 'without a role: what is not there', create_source('a', 'nothing'), create_source('a', '/nothing'));
-	refused($attacher, 'without a role: IMPORT FOREIGN SCHEMA', "IMPORT FOREIGN SCHEMA files FROM SERVER lateweave INTO public OPTIONS (directory '$inside')");
+	refused($attacher, 'without a role: IMPORT FOREIGN SCHEMA',
+		"IMPORT FOREIGN SCHEMA files FROM SERVER lateweave INTO public OPTIONS (directory '$inside')");
 	$owner->query(create_source('a', 'mine') . '; ALTER FOREIGN TABLE a OWNER TO attacher');
 	is($attacher->query("SELECT lateweave_score('a', '$Q', 'b')"), 2, 'an owner without a role reads');
 	refused($attacher, 'but changes no option',

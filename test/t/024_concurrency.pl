@@ -222,12 +222,32 @@ foreach my $reader (@lines)
 check('REPEATABLE READ: a transaction sees one commit', @complaints);
 cmp_ok(scalar keys %{ $seen{commits} }, '>', 20, 'REPEATABLE READ: many commits were seen');
 
+# Files that vanish while they are opened are looked for in the manifest that replaced the one that named them.
+($store, $answers) = new_store('vanishing', 'float32');
+$readers = start_readers('vanishing', map { script("vanishing_$_", (statement('vanishing', 'rerank') . ";\n") x 200) } 0 .. 2);
+foreach (1 .. 150)
+{
+	$store->renew($_) foreach @ids, @ids;
+	foreach my $kind (0, 1)
+	{
+		$store->compact if $kind;
+		$answers->{ $LwStore::BASE + $store->{commit} + 1 } = expected($store);
+		$store->commit;
+		$store->reclaim;
+	}
+}
+($errors, @lines) = stop_readers($readers);
+is($errors, '', 'no error while 20 segments come and go');
+check('and answers of one commit each', map { complaints($answers, $_, \%seen) } @lines);
+
+($store, $answers) = new_store('fresh', 'float32');
+
 # Freshness: what was committed before a statement was sent is in its answer.
 my $late = 0;
 foreach (1 .. 50)
 {
 	change($store, $answers);
-	my $answer = $node->safe_psql('postgres', statement('repeated', 'rerank'));
+	my $answer = $node->safe_psql('postgres', statement('fresh', 'rerank'));
 	$late++ if $answer !~ /^@{[ $LwStore::BASE + $store->{commit} ]}\|\Q$answers->{ $LwStore::BASE + $store->{commit} }\E$/;
 }
 is($late, 0, 'a new session sees the current commit');

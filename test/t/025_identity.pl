@@ -136,6 +136,9 @@ subtest 'another store in the same directory' => sub {
 		set($first, 3);
 		$node->safe_psql('postgres', create_source('inside', $path));
 		is($session->query($score =~ s/'s'/'inside'/r), 3, 'the first store');
+		$session->query(create_source('awaiting', $path, "store_id 'second'"));
+		my $other = LwSession->new($node);
+		is($other->query($score =~ s/'s'/'inside'/r), 3, 'in another session');
 		$session->query("BEGIN ISOLATION LEVEL REPEATABLE READ;" . ($score =~ s/'s'/'inside'/r));
 
 		unlink glob("$path/*");
@@ -143,13 +146,17 @@ subtest 'another store in the same directory' => sub {
 		set($second, 4);
 		move($_, $path . substr($_, length "$path-2")) foreach glob("$path-2/*");
 		is($session->query($score =~ s/'s'/'inside'/r), 3, 'a transaction keeps its view');
+		is($session->query($score =~ s/'s'/'awaiting'/r), 4, 'a table of the second store does not share it')
+		  if $corpus eq 'views';
+		like($other->error($score =~ s/'s'/'inside'/r), qr/55000/, 'the other session refuses the second store');
 		$session->query("ALTER FOREIGN TABLE inside OPTIONS (SET store_id 'second')");
 		is($session->query($score =~ s/'s'/'inside'/r), 4, 'until it accepts the second store itself');
 		$session->query('ROLLBACK');
 		like($session->error($score =~ s/'s'/'inside'/r), qr/55000/, 'the second store is refused');
 		$session->query("ALTER FOREIGN TABLE inside OPTIONS (SET store_id 'second')");
-		is($session->query($score =~ s/'s'/'inside'/r), 4, 'until it is accepted');
-		$session->query('DROP FOREIGN TABLE inside');
+		is($_->query($score =~ s/'s'/'inside'/r), 4, 'until it is accepted') foreach $session, $other;
+		$session->query('DROP FOREIGN TABLE inside, awaiting');
+		$other->quit;
 	}
 };
 
@@ -177,7 +184,7 @@ subtest 'an older copy of the store' => sub {
 };
 
 subtest 'a table that is altered' => sub {
-	my %values = (one => 10, two => 20, three => 30);
+	my %values = (one => 10, two => 20, three => 30, four => 40);
 	my %path;
 	foreach my $name (keys %values)
 	{
@@ -196,8 +203,8 @@ subtest 'a table that is altered' => sub {
 	is($session->query($altered), 30, 'dropped and created');
 
 	# a store that is forgotten while its table is dropped, but comes back
-	$session->query('BEGIN; DROP FOREIGN TABLE altered; ' . create_source('other', $path{two}));
-	is($session->query($score =~ s/'s'/'other'/r), 20, 'another table in a transaction that drops it');
+	$session->query('BEGIN; DROP FOREIGN TABLE altered; ' . create_source('other', $path{four}));
+	is($session->query($score =~ s/'s'/'other'/r), 40, 'another table in a transaction that drops it');
 	$session->query('ROLLBACK');
 	is($session->query($altered), 30, 'the drop was rolled back');
 

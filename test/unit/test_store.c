@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "store/follow.h"
@@ -326,6 +327,105 @@ test_truncation(void)
 	lw_store_forget(&store);
 }
 
+/* a manifest rewritten in place, within a tick of the clock and at the same size, is seen */
+static void
+test_same_tick(void)
+{
+	LwStore		store = {0};
+	LwView	   *view;
+	LwError		error;
+	char		path[200];
+	int			i;
+
+	write_segment(0, "[\"a\",\"b\"]", 2, 10);
+	write_segment(1, "[\"a\",\"b\"]", 2, 20);
+	snprintf(path, sizeof(path), "%s/manifest.json", scratch);
+	write_manifest(8, "c", "{\"id\":0,\"documents\":2,\"tokens\":2}");
+	for (i = 0; i < 200; i++)
+	{
+		FILE	   *file = fopen(path, "r+b");
+		char		text[1000];
+		size_t		size = fread(text, 1, sizeof(text) - 1, file);
+		char	   *id;
+
+		text[size] = '\0';
+		id = strstr(text, "{\"id\":") + 6;
+		*id = (char) ('0' + i % 2);
+		fseek(file, 0, SEEK_SET);
+		fwrite(text, 1, size, file);
+		fclose(file);
+		if (follow(&store, scratch, &view, &error) != LW_OK || VALUE(view, "a") != (i % 2 ? 20 : 10))
+			break;
+	}
+	CHECK(i == 200, "rewrite %d was not seen", i);
+	lw_store_forget(&store);
+}
+
+/* a writer that removes each segment as soon as the next manifest is there */
+static void
+write_and_remove(int commits)
+{
+	int			i;
+
+	for (i = 0; i < commits; i++)
+	{
+		static const char *const kinds[] = {"ids.json", "offsets.npy", "vectors.npy"};
+		char		list[100];
+		char		path[200];
+		int			k;
+
+		write_segment(201 + i, "[\"a\"]", 1, (float) (201 + i));
+		snprintf(list, sizeof(list), "{\"id\":%d,\"documents\":1,\"tokens\":1}", 201 + i);
+		write_manifest(9 + i, "c", list);
+		for (k = 0; k < 3; k++)
+		{
+			snprintf(path, sizeof(path), "%s/segment-%d.%s", scratch, 200 + i, kinds[k]);
+			unlink(path);
+		}
+	}
+}
+
+/* files that vanish are looked for in the newer manifest; commits never go back */
+static void
+test_vanishing(void)
+{
+	LwStore		store = {0};
+	LwView	   *view;
+	LwError		error;
+	LwStatus	status = LW_OK;
+	float		last = 0;
+	int			commits = 700;
+	int			seen = 0;
+	bool		back = false;
+	pid_t		writer;
+
+	write_segment(200, "[\"a\"]", 1, 200);
+	write_manifest(8, "c", "{\"id\":200,\"documents\":1,\"tokens\":1}");
+	CHECK(follow(&store, scratch, &view, &error) == LW_OK, "%s", error.found);
+	writer = fork();
+	if (writer == 0)
+	{
+		write_and_remove(commits);
+		_exit(0);
+	}
+	while (status == LW_OK && last < (float) (200 + commits))
+	{
+		float		value;
+
+		status = follow(&store, scratch, &view, &error);
+		if (status != LW_OK)
+			break;
+		value = VALUE(view, "a");
+		back |= value < last;
+		seen += value != last;
+		last = value;
+	}
+	CHECK(status == LW_OK, "%s: %s", error.path, error.found);
+	CHECK(!back && seen > 10, "%d views", seen);
+	waitpid(writer, NULL, 0);
+	lw_store_forget(&store);
+}
+
 int
 main(void)
 {
@@ -342,6 +442,8 @@ main(void)
 	test_presence();
 	test_many_segments();
 	test_truncation();
+	test_same_tick();
+	test_vanishing();
 	result = unit_done("test_store");
 	snprintf(command, sizeof(command), "rm -rf '%s'", scratch);
 	return system(command) != 0 || result;
