@@ -43,7 +43,8 @@ typedef struct Pin
 	TransactionId xmin;
 	TransactionId xmax;
 	uint32		xcnt;
-	TransactionId *xip;			/* in the same allocation */
+	int32		subxcnt;		/* a standby lists running transactions here */
+	TransactionId *xip;			/* [xcnt + subxcnt], in the same allocation */
 } Pin;
 
 static dlist_head pins = DLIST_STATIC_INIT(pins);
@@ -102,8 +103,10 @@ same_snapshot(const Pin *pin, Snapshot snapshot)
 {
 	if (snapshot == NULL)
 		return pin->xmax == InvalidTransactionId;
-	return pin->xmin == snapshot->xmin && pin->xmax == snapshot->xmax && pin->xcnt == snapshot->xcnt &&
-		memcmp(pin->xip, snapshot->xip, sizeof(TransactionId) * snapshot->xcnt) == 0;
+	return pin->xmin == snapshot->xmin && pin->xmax == snapshot->xmax &&
+		pin->xcnt == snapshot->xcnt && pin->subxcnt == snapshot->subxcnt &&
+		memcmp(pin->xip, snapshot->xip, sizeof(TransactionId) * snapshot->xcnt) == 0 &&
+		memcmp(pin->xip + pin->xcnt, snapshot->subxip, sizeof(TransactionId) * snapshot->subxcnt) == 0;
 }
 
 /* The pin of a table under this owner and snapshot, moved to the front, or NULL. */
@@ -145,12 +148,12 @@ find_view(const LwStore *store, ResourceOwner owner, Snapshot snapshot)
 static Pin *
 make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot)
 {
-	uint32		xcnt = snapshot == NULL ? 0 : snapshot->xcnt;
+	Size		running = snapshot == NULL ? 0 : (Size) snapshot->xcnt + snapshot->subxcnt;
 	Pin		   *pin;
 
 	if (npins >= MAX_PINS)
 		drop_pin(dlist_container(Pin, node, dlist_tail_node(&pins)));
-	pin = MemoryContextAllocZero(pin_context, sizeof(Pin) + sizeof(TransactionId) * xcnt);
+	pin = MemoryContextAllocZero(pin_context, sizeof(Pin) + sizeof(TransactionId) * running);
 	pin->relid = relid;
 	pin->owner = owner;
 	pin->xip = (TransactionId *) (pin + 1);
@@ -158,8 +161,10 @@ make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot)
 	{
 		pin->xmin = snapshot->xmin;
 		pin->xmax = snapshot->xmax;
-		pin->xcnt = xcnt;
-		memcpy(pin->xip, snapshot->xip, sizeof(TransactionId) * xcnt);
+		pin->xcnt = snapshot->xcnt;
+		pin->subxcnt = snapshot->subxcnt;
+		memcpy(pin->xip, snapshot->xip, sizeof(TransactionId) * snapshot->xcnt);
+		memcpy(pin->xip + pin->xcnt, snapshot->subxip, sizeof(TransactionId) * snapshot->subxcnt);
 	}
 	dlist_push_head(&pins, &pin->node);
 	npins++;
@@ -219,6 +224,8 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 		if (pin == NULL)
 			pin = make_pin(relid, owner, snapshot);
 		shared = find_view(source->store, owner, snapshot);
+		if (shared != NULL && source->has_min_commit && shared->manifest.commit < source->min_commit)
+			shared = NULL;
 		set_view(pin, source, shared ? shared : current);
 	}
 	pin->generation = generation;

@@ -179,7 +179,6 @@ lateweave_rerank_sources(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	LwMultivector *query;
-	LwView	   *first = NULL;
 	LwIdList	list;
 	LwString   *ids;
 	LwRanked   *ranked;
@@ -211,9 +210,9 @@ lateweave_rerank_sources(PG_FUNCTION_ARGS)
 
 		lw_scorer_begin(&scorer, DatumGetObjectId(sources[source]), query,
 						PG_ARGISNULL(5) ? (Datum) 0 : PG_GETARG_DATUM(5), !PG_ARGISNULL(5));
-		if (first == NULL)
-			first = scorer.view;
-		check_one_scale(first, scorer.view);
+		/* pinned again, not remembered: of a great many sources the first pins may have gone */
+		if (source > 0)
+			check_one_scale(lw_pin(DatumGetObjectId(sources[0])), scorer.view);
 		for (i = 0; i < list.count; i++)
 		{
 			if (source_of[i] != source)
@@ -233,7 +232,7 @@ lateweave_rerank_sources(PG_FUNCTION_ARGS)
 		bool		nulls[4] = {false, false, false, false};
 
 		values[0] = sources[source_of[ranked[i].position]];
-		values[1] = PointerGetDatum(lw_id_to_text(id.data, id.size, first->directory));
+		values[1] = PointerGetDatum(lw_id_to_text(id.data, id.size, "ids"));
 		values[2] = Float4GetDatum(ranked[i].score);
 		values[3] = Int32GetDatum(i + 1);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
