@@ -39,7 +39,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 # These run before PGXS is there: they install it and call make again.
-SETUP_GOALS = check demo demo-stop
+SETUP_GOALS = check demo demo-stop bench
 OTHER_GOALS = $(filter-out $(SETUP_GOALS),$(MAKECMDGOALS))
 
 ifneq ($(filter $(SETUP_GOALS),$(MAKECMDGOALS)),)
@@ -53,6 +53,8 @@ demo:
 	test/demo.sh start
 demo-stop:
 	test/demo.sh stop
+bench:
+	test/bench.sh
 $(OTHER_GOALS):
 	$(MAKE) $@
 

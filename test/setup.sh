@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs, by apt, what a run needs and the machine lacks: setup.sh server [tap].
+# Installs, by apt, what a run needs and the machine lacks: setup.sh server|tap|bench.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -20,6 +20,9 @@ if [ "${1:-}" = tap ]; then
 	need libipc-run-perl perl -MIPC::Run -e 1
 	need python3 command -v python3
 	need strace command -v strace
+fi
+if [ "${1:-}" = bench ]; then
+	need libopenblas-dev eval 'echo "#include <cblas.h>" | cc -E -x c -'
 fi
 
 [ ${#packages[@]} -gt 0 ] || exit 0

@@ -267,8 +267,8 @@ lw_source_lookup(Oid relid)
 }
 
 /* Forgets stores that no table names any more, so that a backend does not keep files of the past mapped. */
-static void
-forget_unused_stores(void)
+void
+lw_source_forget_unused(void)
 {
 	HASH_SEQ_STATUS store_scan;
 	StoreEntry *entry;
@@ -320,7 +320,7 @@ find_store(LwSource *source, LwError *error)
 	{
 		LwStore    *store;
 
-		forget_unused_stores();
+		lw_source_forget_unused();
 		store = MemoryContextAlloc(TopMemoryContext, sizeof(LwStore));
 		lw_store_init(store, key.device, key.inode);
 		entry = hash_search(stores, &key, HASH_ENTER, NULL);

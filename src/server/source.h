@@ -78,6 +78,9 @@ extern void lw_parse_source_options(List *options, LwSourceOptions *result);
 /* Has every definition read again when it is next used. */
 extern void lw_source_forget_definitions(void);
 
+/* Forgets stores that no table names any more: a table that is new over such a directory starts afresh. */
+extern void lw_source_forget_unused(void);
+
 extern void lw_source_init(void);
 
 #endif							/* LW_SERVER_SOURCE_H */

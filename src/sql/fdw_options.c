@@ -82,6 +82,8 @@ record_store_id(Oid relid)
 	LwView	   *view;
 	LwError		error;
 
+	/* What a dropped table was over says nothing of the new one. */
+	lw_source_forget_unused();
 	error.path[0] = '\0';
 	if (lw_source_follow(source, &view, &error) != LW_OK)
 		lw_report(named ? WARNING : ERROR, &error);

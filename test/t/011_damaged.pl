@@ -484,10 +484,30 @@ sub check_recipes
 	return;
 }
 
+# Nothing of a dropped table's store is known of another store in its directory.
+sub check_reused_directory
+{
+	my $script = LwScript->new;
+	my $store = "$stores/reused";
+
+	$script->shell("cp -R '$golden/f32-d7/store' '$store'");
+	foreach my $key ('before', 'after')
+	{
+		$script->add("create.$key", create_source('t', $store));
+		$script->add($key, 'SELECT count(*) FROM t');
+		$script->add("drop.$key", 'DROP FOREIGN TABLE t');
+		$script->shell("cp '$golden/two-corpora/store/'* '$store'");
+	}
+	$script->run($node, SESSION_S);
+	is(join(' ', map { $script->rows($_) } 'before', 'after'), '17 14', 'another store in the directory of a dropped table');
+	return;
+}
+
 cmp_ok(scalar @recipes, '>', 300, 'there are recipes');
 make_stores();
 read_bases();
 check_recipes();
+check_reused_directory();
 is($node->safe_psql('postgres', 'SELECT 1'), '1', 'the server is up');
 unlike(read_bytes($node->logfile), qr/PANIC|terminated by signal/, 'no crash in the log');
 $node->stop;
