@@ -29,8 +29,8 @@
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 1099511627776.0f /* 2^40 */
 
-/* Tokens from which on a screen pays: of fewer, most hold some maximum. */
-#define SCREEN_TOKENS 48
+/* Codes of a document from which on a screen pays. */
+#define SCREEN_CODES (48 * 128)
 
 typedef enum Path
 {
@@ -136,7 +136,7 @@ find_maxima(LwQuery *query, const LwArithmetic *arithmetic, Path path,
 	LwScoreProblem problem = LW_SCORE_FINE;
 	size_t		first;
 
-	if ((path == CODES || path == CODES_UNIT) && document->tokens >= SCREEN_TOKENS &&
+	if ((path == CODES || path == CODES_UNIT) && document->tokens >= SCREEN_CODES / query->dimension &&
 		arithmetic->screening != NULL && lw_screen_ready(query, arithmetic->screening))
 	{
 		lw_screen_document(query, arithmetic, path == CODES_UNIT, document);

@@ -79,7 +79,7 @@ fill(size_t dimension, size_t tokens, Shape shape)
 	memset(codes, 0, dimension);
 }
 
-/* Compares the bounds that scoring left in the screen with the similarities. */
+/* Compares the bounds left in the screen with the similarities. */
 static void
 compare(const LwQuery *query, size_t tokens, const char *kernel)
 {
@@ -127,24 +127,22 @@ static void
 check(size_t dimension, Shape shape, const char *kernel)
 {
 	size_t		tokens = MAX_TOKENS - random_below(60);
-	LwScoring	scoring = random_below(2) ? LW_SCORE_INT8 : LW_SCORE_INT8_UNIT;
+	bool		unit = random_below(2);
 	LwDocument	document = {codes, scales, tokens};
 	void	   *memory = aligned_alloc(64, lw_query_size(QUERY_TOKENS, (uint32_t) dimension));
 	LwQuery    *query;
-	LwScoreProblem problem;
-	float		score;
 	size_t		left = 0;
 	size_t		i;
 
 	fill(dimension, tokens, shape);
 	query = lw_query_init(memory, vectors, QUERY_TOKENS, (uint32_t) dimension);
-	CHECK(lw_maxsim(query, scoring, &document, 1, &score, &problem) == 1, "problem %d", problem);
-	CHECK(query->screen->limit > 0 && query->screen->fit && query->screen->live[0] == 0xffff,
-		  "%s: the screen was not used", kernel);
+	CHECK(lw_screen_ready(query, lw_arithmetic()->screening) && query->screen->live[0] == 0xffff,
+		  "%s, dimension %zu: not ready", kernel, dimension);
+	lw_screen_document(query, lw_arithmetic(), unit, &document);
 	compare(query, tokens, kernel);
 	for (i = 0; i < tokens; i++)
 		left += (size_t) __builtin_popcount(query->screen->can[i]);
-	if (shape == GAUSSIAN && dimension >= 100 && scoring == LW_SCORE_INT8_UNIT)
+	if (shape == GAUSSIAN && dimension >= 100 && unit)
 		CHECK(left <= QUERY_TOKENS * tokens / 10, "%s: %zu pairs of %zu left", kernel, left,
 			  QUERY_TOKENS * tokens);
 	free(memory);
