@@ -40,6 +40,7 @@ lw_view_release(LwView *view)
 		if (view->hidden != NULL)
 			free(view->hidden[i]);
 	}
+	lw_merged_free(&view->merged);
 	free(view->segments);
 	free(view->tombstones);
 	free(view->hidden);
@@ -133,6 +134,8 @@ lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 		status = lw_fail_errno(error, ENOMEM, "open a view");
 	for (i = 0; status == LW_OK && i < manifest->nsegments; i++)
 		status = take_segment(dirfd, view, previous, i, error);
+	if (status == LW_OK)
+		status = lw_merged_build(view->segments, manifest->nsegments, &view->merged, error);
 	if (status != LW_OK)
 	{
 		/* the manifest stays the caller's, but its length is needed to release what was opened */
@@ -145,34 +148,12 @@ lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 	return LW_OK;
 }
 
-/* The newest row of an id, deleted or not. */
-static bool
-find_newest(const LwView *view, size_t from, size_t end, const char *id, size_t size,
-			uint64_t hash, LwPlace *place)
-{
-	size_t		i;
-
-	for (i = end; i-- > from;)
-	{
-		const LwSegment *segment = view->segments[i];
-		uint64_t	row = lw_idmap_find(&segment->idmap, &segment->ids, id, size, hash);
-
-		if (row != LW_IDMAP_NONE)
-		{
-			place->segment = i;
-			place->row = row;
-			return true;
-		}
-	}
-	return false;
-}
-
 bool
 lw_view_find(const LwView *view, const char *id, size_t size, LwPlace *place)
 {
 	const LwTombstones *tombstones;
 
-	if (!find_newest(view, 0, view->manifest.nsegments, id, size, lw_id_hash(id, size), place))
+	if (!lw_merged_find(&view->merged, view->segments, id, size, &place->segment, &place->row))
 		return false;
 	tombstones = view->tombstones[place->segment];
 	return tombstones == NULL || !lw_bit(tombstones->deleted, place->row);

@@ -12,7 +12,7 @@
 #ifndef LW_STORE_VIEW_H
 #define LW_STORE_VIEW_H
 
-#include "segment.h"
+#include "merged.h"
 
 typedef struct LwView
 {
@@ -22,6 +22,7 @@ typedef struct LwView
 	LwManifest	manifest;
 	LwSegment **segments;		/* [manifest.nsegments] */
 	LwTombstones **tombstones;	/* [manifest.nsegments], NULL where there are none */
+	LwMerged	merged;			/* where ids are looked up */
 	uint8_t   **hidden;			/* lw_view_hidden; NULL until it is asked for */
 	uint64_t	documents;		/* present and nameable, set with `hidden` */
 	uint64_t	tokens;			/* of those */

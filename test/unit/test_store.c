@@ -292,6 +292,77 @@ test_many_segments(void)
 	lw_store_forget(&store);
 }
 
+/* the newest row of an id is found, whether its segment is merged with others or asked by itself */
+static void
+test_look_up(void)
+{
+	/* ids "0".."39" at random in 24 segments, some of them too large to be merged */
+	static LwSegment memory[24];
+	LwSegment  *segments[24];
+	LwMerged	merged;
+	LwError		error;
+	unsigned	state = 1;
+	int			round;
+	int			i;
+
+	for (round = 0; round < 30; round++)
+	{
+		int			newest[40];
+		int			rows[40];
+		int			id;
+
+		memset(newest, -1, sizeof(newest));
+		memset(memory, 0, sizeof(memory));
+		for (i = 0; i < 24; i++)
+		{
+			bool		large = (state = state * 1103515245 + 12345) >> 16 & 1;
+			int			extra = large ? LW_MERGED_DOCUMENTS : 0;
+			char	   *text = malloc(100 + (size_t) extra * 12);
+			size_t		length = 0;
+			uint64_t	documents = 0;
+
+			for (id = 0; id < 40; id++)
+			{
+				if (((state = state * 1103515245 + 12345) >> 16) % 4 != 0 || documents == 12)
+					continue;
+				length += (size_t) sprintf(text + length, "%s\"%d\"", documents ? "," : "[", id);
+				newest[id] = i;
+				rows[id] = (int) documents++;
+			}
+			for (id = 0; id < extra; id++, documents++)
+				length += (size_t) sprintf(text + length, "%s\"x%d\"", documents ? "," : "[", id);
+			length += (size_t) sprintf(text + length, "%s", documents ? "]" : "[]");
+			segments[i] = &memory[i];
+			segments[i]->documents = documents;
+			CHECK(lw_ids_parse(text, length, documents, &segments[i]->ids, &error) == LW_OK, "%s", error.found);
+			CHECK(lw_idmap_build(&segments[i]->ids, &segments[i]->idmap, &error) == LW_OK, "%s", error.found);
+			free(text);
+		}
+		CHECK(lw_merged_build(segments, round % 3 ? 24 : 5, &merged, &error) == LW_OK, "%s", error.found);
+		for (id = 0; id < 40 && round % 3; id++)
+		{
+			char		name[16];
+			size_t		segment = 0;
+			uint64_t	row = 0;
+			bool		found;
+
+			sprintf(name, "%d", id);
+			found = lw_merged_find(&merged, segments, name, strlen(name), &segment, &row);
+			CHECK(found == (newest[id] >= 0), "round %d, id %d", round, id);
+			CHECK(!found || ((int) segment == newest[id] && (int) row == rows[id]),
+				  "round %d, id %d: segment %zu instead of %d", round, id, segment, newest[id]);
+		}
+		CHECK(round % 3 || merged.nlarge <= 5, "%zu of 5 segments asked", merged.nlarge);
+		CHECK(!(round % 3) || merged.nlarge < 24, "nothing was merged");
+		lw_merged_free(&merged);
+		for (i = 0; i < 24; i++)
+		{
+			lw_ids_free(&segments[i]->ids);
+			lw_idmap_free(&segments[i]->idmap);
+		}
+	}
+}
+
 /* pages that are gone read as zeros, are remembered, and opened anew when the file is back */
 static void
 test_truncation(void)
@@ -441,6 +512,7 @@ main(void)
 	test_64_bits();
 	test_presence();
 	test_many_segments();
+	test_look_up();
 	test_truncation();
 	test_same_tick();
 	test_vanishing();
