@@ -21,7 +21,7 @@
 #include "follow.h"
 
 #define MANIFEST "manifest.json"
-#define MAX_ATTEMPTS 8
+#define MAX_ATTEMPTS 100
 #define SETTLE_NS INT64_C(20000000)
 
 static uint64_t last_serial;

@@ -34,7 +34,7 @@ extern LwStatus lw_store_identify(const char *path, dev_t *device, ino_t *inode,
  * Sets *view to the current view of the store at `path`, which the store
  * keeps (retain it to keep it longer).  One stat when nothing has changed; otherwise the
  * manifest is read again and only what is new is opened.  A file that
- * vanished is looked for in a newer manifest, up to eight times.  *moved is
+ * vanished is looked for in a newer manifest, up to a hundred times.  *moved is
  * set, and nothing else done, when another directory lies at `path` now.
  * On failure the last view stays in place and the next call tries again.
  * LW_REPLACED (StoreReplaced): corpus, encoding or representation is not
