@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/guc.h"
 
 #include "kernel/maxsim.h"
@@ -43,9 +44,17 @@ assign_directory(const char *newval, void *extra)
 	lw_source_forget_definitions();
 }
 
+/* What the kernels call between their steps. */
+static void
+check_for_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
 void
 _PG_init(void)
 {
+	lw_maxsim_pause = check_for_interrupts;
 	lw_source_init();
 	lw_pin_init();
 

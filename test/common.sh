@@ -92,6 +92,9 @@ start_server() {
 remove_directory() {
 	local pidfile
 	[ -d "$1" ] || return 0
+	# Another user's server could not be stopped, and would lose its files while it runs.
+	[ "$(stat -c %U "$1")" = "$(server_user)" ] ||
+		die "The server in $1 was started by another user ($(stat -c %U "$1")): stop it as that user, or with sudo if root started it."
 	find "$1" -name postmaster.pid | while read -r pidfile; do
 		as_server "$("$PG_CONFIG" --bindir)/pg_ctl" stop -s -w -m immediate \
 			-D "$(dirname "$pidfile")" || true

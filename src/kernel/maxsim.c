@@ -32,6 +32,13 @@
 /* Codes of a document from which on a screen pays. */
 #define SCREEN_CODES (48 * 128)
 
+static void
+no_pause(void)
+{
+}
+
+void		(*lw_maxsim_pause) (void) = no_pause;
+
 typedef enum Path
 {
 	FLOATS,						/* rows as they lie */
@@ -147,6 +154,7 @@ find_maxima(LwQuery *query, const LwArithmetic *arithmetic, Path path,
 	{
 		size_t		left = document->tokens - first;
 
+		lw_maxsim_pause();
 		problem = score_step(query, arithmetic, path, document, first,
 							 left < LW_STEP ? left : LW_STEP);
 	}
@@ -214,6 +222,7 @@ lw_maxsim_winners(LwQuery *query, LwScoring scoring, const LwDocument *document,
 	{
 		LwScoreProblem problem;
 
+		lw_maxsim_pause();
 		reset_maxima(query);
 		problem = score_step(query, arithmetic, path, document, i, 1);
 		if (problem != LW_SCORE_FINE)

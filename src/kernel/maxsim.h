@@ -91,6 +91,12 @@ extern uint32_t lw_query_tokens(const LwQuery *query);
 extern uint32_t lw_query_dimension(const LwQuery *query);
 
 /*
+ * Called between the steps of a score, which may take hours; it may leave by
+ * longjmp, for nothing is held and the next score starts afresh.
+ */
+extern void (*lw_maxsim_pause) (void);
+
+/*
  * Scores a block of documents: scores[i] for each i.  Returns how many are
  * good: `count`, or the position of the first document with a problem, which
  * *problem names; scores from there on are undefined.

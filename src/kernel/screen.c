@@ -301,6 +301,7 @@ lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 		{
 			size_t		found;
 
+			lw_maxsim_pause();
 			screening->bound(screen, group, count);
 			found = list_pairs(screen, group, count, pairs, count * WORTHWHILE);
 			if (found <= count * WORTHWHILE)

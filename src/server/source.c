@@ -45,6 +45,7 @@ typedef struct StoreEntry
 {
 	StoreKey	key;
 	LwStore    *store;
+	bool		used;			/* some table names it */
 } StoreEntry;
 
 uint64		lw_source_generation = 1;
@@ -201,7 +202,8 @@ read_definition(LwSource *source, Oid relid)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
-	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE &&
+		SearchSysCacheExists1(FOREIGNTABLEREL, ObjectIdGetDatum(relid)))
 		table = GetForeignTable(relid);
 	if (table == NULL || !lw_is_lateweave_wrapper(GetForeignServer(table->serverid)->fdwid))
 		ereport(ERROR,
@@ -270,27 +272,37 @@ lw_source_lookup(Oid relid)
 void
 lw_source_forget_unused(void)
 {
-	HASH_SEQ_STATUS store_scan;
+	HASH_SEQ_STATUS scan;
+	LwSource   *source;
 	StoreEntry *entry;
 
-	hash_seq_init(&store_scan, stores);
-	while ((entry = hash_seq_search(&store_scan)) != NULL)
-	{
-		HASH_SEQ_STATUS source_scan;
-		LwSource   *source;
-		bool		used = false;
+	hash_seq_init(&scan, stores);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		entry->used = false;
 
-		hash_seq_init(&source_scan, sources);
-		while ((source = hash_seq_search(&source_scan)) != NULL)
+	hash_seq_init(&scan, sources);
+	while ((source = hash_seq_search(&scan)) != NULL)
+	{
+		StoreKey	key;
+
+		if (source->store == NULL)
+			continue;
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source->relid)))
 		{
-			if (source->store != entry->store)
-				continue;
-			if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source->relid)))
-				used = true;
-			else
-				source->store = NULL;
+			source->store = NULL;
+			continue;
 		}
-		if (used)
+		memset(&key, 0, sizeof(key));
+		key.device = source->store->device;
+		key.inode = source->store->inode;
+		entry = hash_search(stores, &key, HASH_FIND, NULL);
+		entry->used = true;
+	}
+
+	hash_seq_init(&scan, stores);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+	{
+		if (entry->used)
 			continue;
 		lw_store_forget(entry->store);
 		pfree(entry->store);

@@ -18,6 +18,7 @@
 #include "foreign/foreign.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -162,6 +163,20 @@ put_source(Oid relid, ReturnSetInfo *result)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
+/* The row of a table that another session is altering or dropping. */
+static void
+put_busy_source(Oid relid, ReturnSetInfo *result)
+{
+	Datum		values[COLUMNS];
+	bool		nulls[COLUMNS];
+
+	memset(nulls, true, sizeof(nulls));
+	values[SOURCE] = ObjectIdGetDatum(relid);
+	values[FAILURE] = CStringGetTextDatum(_("another session is changing the foreign table"));
+	nulls[SOURCE] = nulls[FAILURE] = false;
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
 /* Every source of this database that the current user may read, or all of them for a monitor. */
 Datum
 lateweave_list_sources(PG_FUNCTION_ARGS)
@@ -178,12 +193,27 @@ lateweave_list_sources(PG_FUNCTION_ARGS)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_foreign_table table = (Form_pg_foreign_table) GETSTRUCT(tuple);
+		ForeignServer *server = GetForeignServerExtended(table->ftserver, FSV_MISSING_OK);
+		bool		locked;
 
-		if (!lw_is_lateweave_wrapper(GetForeignServer(table->ftserver)->fdwid) ||
-			!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table->ftrelid)))
+		if (server == NULL || !lw_is_lateweave_wrapper(server->fdwid))
 			continue;
-		if (monitor || pg_class_aclcheck(table->ftrelid, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
-			put_source(table->ftrelid, result);
+
+		/*
+		 * Locked, else the table could be dropped while its row is made; but
+		 * who watches the sources does not wait for who changes one.
+		 */
+		locked = ConditionalLockRelationOid(table->ftrelid, AccessShareLock);
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table->ftrelid)) &&
+			(monitor || pg_class_aclcheck(table->ftrelid, GetUserId(), ACL_SELECT) == ACLCHECK_OK))
+		{
+			if (locked)
+				put_source(table->ftrelid, result);
+			else
+				put_busy_source(table->ftrelid, result);
+		}
+		if (locked)
+			UnlockRelationOid(table->ftrelid, AccessShareLock);
 	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);

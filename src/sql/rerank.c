@@ -51,6 +51,7 @@ score_candidates(const LwScorer *scorer, const LwString *ids, const int *positio
 
 	for (i = 0; i < count; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!lw_view_find(scorer->view, ids[i].data, ids[i].size, &places[present]))
 			continue;
 		ranked[present].position = positions == NULL ? i : positions[i];
@@ -95,6 +96,7 @@ lateweave_rerank(PG_FUNCTION_ARGS)
 		Datum		values[3];
 		bool		nulls[3] = {false, false, false};
 
+		CHECK_FOR_INTERRUPTS();
 		values[0] = PointerGetDatum(lw_id_to_text(id.data, id.size, scorer.view->directory));
 		values[1] = Float4GetDatum(ranked[i].score);
 		values[2] = Int32GetDatum(i + 1);
@@ -231,6 +233,7 @@ lateweave_rerank_sources(PG_FUNCTION_ARGS)
 		Datum		values[4];
 		bool		nulls[4] = {false, false, false, false};
 
+		CHECK_FOR_INTERRUPTS();
 		values[0] = sources[source_of[ranked[i].position]];
 		values[1] = PointerGetDatum(lw_id_to_text(id.data, id.size, "ids"));
 		values[2] = Float4GetDatum(ranked[i].score);

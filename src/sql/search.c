@@ -134,7 +134,10 @@ return_best(Search *search, ReturnSetInfo *result)
 	int			i;
 
 	for (i = count; i-- > 0;)
+	{
+		CHECK_FOR_INTERRUPTS();
 		best[i] = (LwRanked *) DatumGetPointer(binaryheap_remove_first(search->heap));
+	}
 	for (i = 0; i < count; i++)
 	{
 		size_t		size;
@@ -142,6 +145,7 @@ return_best(Search *search, ReturnSetInfo *result)
 		Datum		values[3];
 		bool		nulls[3] = {false, false, false};
 
+		CHECK_FOR_INTERRUPTS();
 		values[0] = PointerGetDatum(lw_id_to_text(id, size, view->directory));
 		values[1] = Float4GetDatum(best[i]->score);
 		values[2] = Int32GetDatum(i + 1);
@@ -170,6 +174,7 @@ lateweave_search(PG_FUNCTION_ARGS)
 				 errmsg("candidates must not be negative, but is %d", PG_GETARG_INT32(3))));
 	lw_scorer_begin(&search.scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
 					PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4), !PG_ARGISNULL(4));
+	error.path[0] = '\0';
 	if (lw_view_hidden(search.scorer.view, &error) != LW_OK)
 		lw_report(ERROR, &error);
 	search.k = Min((uint64) k, search.scorer.view->documents);

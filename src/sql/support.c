@@ -8,10 +8,12 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/acl.h"
 #include "utils/selfuncs.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -81,7 +83,9 @@ look_at_call(List *arguments, int source, int query, Call *call)
 			pfree(m);
 	}
 	constant = constant_argument(arguments, source);
-	if (constant != NULL && get_rel_relkind(DatumGetObjectId(constant->constvalue)) == RELKIND_FOREIGN_TABLE)
+	/* The estimates of a plan are shown to whoever may not read the source, too. */
+	if (constant != NULL && get_rel_relkind(DatumGetObjectId(constant->constvalue)) == RELKIND_FOREIGN_TABLE &&
+		pg_class_aclcheck(DatumGetObjectId(constant->constvalue), GetUserId(), ACL_SELECT) == ACLCHECK_OK)
 	{
 		LwView	   *view = lw_source_last_view(lw_source_lookup(DatumGetObjectId(constant->constvalue)));
 
