@@ -467,7 +467,7 @@ CREATE FUNCTION lateweave_explain(source regclass, query multivector, id uuid, r
 	LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 32 SUPPORT lateweave_explain_support;
 
 COMMENT ON FUNCTION lateweave_fetch(regclass, text[], text) IS
-'decoded vectors as the score uses them, in the order of the ids; absent documents are dropped. space is for section files. ERROR 22023 that names it for a repeated or NULL id, XX001 for damaged files or values that are not finite';
+'decoded vectors as the score uses them (those of int8 score within float32 rounding of it, not bit for bit), in the order of the ids; absent documents are dropped. space is for section files. ERROR 22023 that names it for a repeated or NULL id, XX001 for damaged files or values that are not finite';
 COMMENT ON FUNCTION lateweave_fetch(regclass, bigint[], text) IS
 'as with text[], of the documents that the numbers'' text forms name';
 COMMENT ON FUNCTION lateweave_fetch(regclass, uuid[], text) IS
@@ -518,7 +518,7 @@ CREATE FUNCTION lateweave_fdw_validator(text[], oid) RETURNS void
 COMMENT ON FUNCTION lateweave_fdw_handler() IS
 'handler of the foreign-data wrapper lateweave';
 COMMENT ON FUNCTION lateweave_fdw_validator(text[], oid) IS
-'validator of the foreign-data wrapper lateweave: ERROR HV00D for an unknown option, 22023 for a bad value, 42501 for a path that the current user may not attach';
+'validator of the foreign-data wrapper lateweave: ERROR HV00D for an unknown option, 22023 or 42601 for a bad value, 42501 for a path that the current user may not attach';
 
 CREATE FOREIGN DATA WRAPPER lateweave
 	HANDLER lateweave_fdw_handler VALIDATOR lateweave_fdw_validator;

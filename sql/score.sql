@@ -92,6 +92,9 @@ SELECT r.* FROM ramp, lateweave_rerank(ARRAY['two_laws', 'two_cases']::regclass[
 SELECT r.* FROM ramp, lateweave_rerank(ARRAY['two_laws', 'two_cases']::regclass[], q, ARRAY[1], ARRAY['x3', 'x2']) r;
 SELECT r.* FROM ramp, lateweave_rerank(ARRAY['two_laws', 'two_cases']::regclass[], q, ARRAY[1, NULL], ARRAY['x3', 'x2']) r;
 SELECT r.* FROM ramp, lateweave_rerank(ARRAY['two_laws', 'two_cases']::regclass[], q, ARRAY[2, 2], ARRAY['x3', 'x3']) r;
+-- a source given twice is one source
+SELECT r.* FROM ramp, lateweave_rerank(ARRAY['two_laws', 'two_laws']::regclass[], q, ARRAY[1, 2], ARRAY['x3', 'x3']) r;
+SELECT r.* FROM ramp, lateweave_rerank(ARRAY['two_laws', 'two_laws']::regclass[], q, ARRAY[1, 2], ARRAY['x3', 'x1']) r;
 \set VERBOSITY sqlstate
 SELECT r.* FROM ramp, lateweave_rerank(ARRAY['two_laws', 'unit']::regclass[], q, ARRAY[1], ARRAY['x3']) r;
 \set VERBOSITY default

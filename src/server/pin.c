@@ -98,6 +98,13 @@ current_owner(Snapshot *snapshot)
 	return TopTransactionResourceOwner;
 }
 
+/* Whether two lists of running transactions are equal; an empty one may be NULL. */
+static bool
+same_transactions(const TransactionId *a, const TransactionId *b, Size count)
+{
+	return count == 0 || memcmp(a, b, sizeof(TransactionId) * count) == 0;
+}
+
 static bool
 same_snapshot(const Pin *pin, Snapshot snapshot)
 {
@@ -105,8 +112,8 @@ same_snapshot(const Pin *pin, Snapshot snapshot)
 		return pin->xmax == InvalidTransactionId;
 	return pin->xmin == snapshot->xmin && pin->xmax == snapshot->xmax &&
 		pin->xcnt == snapshot->xcnt && pin->subxcnt == snapshot->subxcnt &&
-		memcmp(pin->xip, snapshot->xip, sizeof(TransactionId) * snapshot->xcnt) == 0 &&
-		memcmp(pin->xip + pin->xcnt, snapshot->subxip, sizeof(TransactionId) * snapshot->subxcnt) == 0;
+		same_transactions(pin->xip, snapshot->xip, pin->xcnt) &&
+		same_transactions(pin->xip + pin->xcnt, snapshot->subxip, pin->subxcnt);
 }
 
 /* The pin of a table under this owner and snapshot, moved to the front, or NULL. */
@@ -163,8 +170,10 @@ make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot)
 		pin->xmax = snapshot->xmax;
 		pin->xcnt = snapshot->xcnt;
 		pin->subxcnt = snapshot->subxcnt;
-		memcpy(pin->xip, snapshot->xip, sizeof(TransactionId) * snapshot->xcnt);
-		memcpy(pin->xip + pin->xcnt, snapshot->subxip, sizeof(TransactionId) * snapshot->subxcnt);
+		if (pin->xcnt > 0)
+			memcpy(pin->xip, snapshot->xip, sizeof(TransactionId) * snapshot->xcnt);
+		if (pin->subxcnt > 0)
+			memcpy(pin->xip + pin->xcnt, snapshot->subxip, sizeof(TransactionId) * snapshot->subxcnt);
 	}
 	dlist_push_head(&pins, &pin->node);
 	npins++;

@@ -150,14 +150,22 @@ get_elements(FunctionCallInfo fcinfo, int argument, Oid type, const char *name, 
 	return count;
 }
 
-/* source_of, checked: which source each candidate belongs to, from 0. */
+/*
+ * source_of, checked: which source each candidate belongs to, from 0.  A
+ * source that is given twice is its first one, so that repeats are found.
+ */
 static int *
-get_source_of(FunctionCallInfo fcinfo, int nsources, int ncandidates)
+get_source_of(FunctionCallInfo fcinfo, const Datum *sources, int nsources, int ncandidates)
 {
 	Datum	   *elements;
 	int			count = get_elements(fcinfo, 2, INT4OID, "source_of", &elements);
 	int		   *source_of = palloc_array(int, count);
+	int		   *first = palloc_array(int, nsources);
 	int			i;
+
+	for (i = 0; i < nsources; i++)
+		for (first[i] = 0; sources[first[i]] != sources[i]; first[i]++)
+			;
 
 	if (count != ncandidates)
 		ereport(ERROR,
@@ -172,6 +180,7 @@ get_source_of(FunctionCallInfo fcinfo, int nsources, int ncandidates)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("array \"source_of\" names source %d of %d", DatumGetInt32(elements[i]), nsources),
 					 errdetail("It does at position %d; sources count from 1.", i + 1)));
+		source_of[i] = first[source_of[i]];
 	}
 	return source_of;
 }
@@ -200,7 +209,7 @@ lateweave_rerank_sources(PG_FUNCTION_ARGS)
 	query = PG_GETARG_MULTIVECTOR(1);
 	nsources = get_elements(fcinfo, 0, REGCLASSOID, "sources", &sources);
 	lw_id_list(PG_GETARG_ARRAYTYPE_P(3), &list);
-	source_of = get_source_of(fcinfo, nsources, list.count);
+	source_of = get_source_of(fcinfo, sources, nsources, list.count);
 
 	ranked = palloc_array(LwRanked, list.count);
 	ids = palloc_array(LwString, list.count);

@@ -19,6 +19,7 @@
 
 #include "kernel/decode.h"
 #include "kernel/maxsim.h"
+#include "random.h"
 #include "unit.h"
 
 #define MAX_DOCUMENTS 16
@@ -71,28 +72,6 @@ typedef struct Case
 	LwDocument	documents[MAX_DOCUMENTS];
 	Expected	expected[MAX_DOCUMENTS];
 } Case;
-
-static uint64_t state = 88172645463325252ULL;
-
-static uint32_t
-random_below(uint32_t limit)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t) ((state >> 32) * limit >> 32);
-}
-
-static float
-gaussian(void)
-{
-	float		sum = -6;
-	int			i;
-
-	for (i = 0; i < 12; i++)
-		sum += (float) random_below(1 << 20) / (1 << 20);
-	return sum;
-}
 
 static uint32_t
 bits_of(float value)

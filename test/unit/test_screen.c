@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "kernel/screen.h"
+#include "random.h"
 #include "unit.h"
 
 #define QUERY_TOKENS LW_LANES	/* one group: its bounds are left in the screen */
@@ -28,31 +29,9 @@ typedef enum Shape
 	SHAPES
 } Shape;
 
-static uint64_t state = 88172645463325252ULL;
-
 static float vectors[QUERY_TOKENS * MAX_DIMENSION];
 static int8_t codes[MAX_TOKENS * MAX_DIMENSION];
 static float scales[MAX_TOKENS];
-
-static uint32_t
-random_below(uint32_t limit)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t) ((state >> 32) * limit >> 32);
-}
-
-static float
-gaussian(void)
-{
-	float		sum = -6;
-	int			i;
-
-	for (i = 0; i < 12; i++)
-		sum += (float) random_below(1 << 20) / (1 << 20);
-	return sum;
-}
 
 static void
 fill(size_t dimension, size_t tokens, Shape shape)
