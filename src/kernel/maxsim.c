@@ -54,6 +54,7 @@ choose_path(const LwQuery *query, LwScoring scoring,
 			const LwDocument *document, Path *path)
 {
 	bool		decode = !query->codes_fit;
+	bool		fit = true;
 	size_t		i;
 
 	if (scoring == LW_SCORE_FLOAT32)
@@ -62,15 +63,13 @@ choose_path(const LwQuery *query, LwScoring scoring,
 		return true;
 	}
 	for (i = 0; i < document->tokens; i++)
+		fit &= (document->scales[i] >= SCALE_LOW) & (document->scales[i] <= SCALE_HIGH);
+	if (!fit)
 	{
-		float		scale = document->scales[i];
-
-		if (!(scale >= SCALE_LOW && scale <= SCALE_HIGH))
-		{
-			if (!(scale > 0 && scale <= FLT_MAX))
+		for (i = 0; i < document->tokens; i++)
+			if (!(document->scales[i] > 0 && document->scales[i] <= FLT_MAX))
 				return false;
-			decode = true;
-		}
+		decode = true;
 	}
 	if (scoring == LW_SCORE_INT8_UNIT)
 		*path = decode ? DECODED_UNIT : CODES_UNIT;

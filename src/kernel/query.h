@@ -54,6 +54,15 @@ lw_real_lanes(const LwQuery *query, size_t group)
 	return tokens >= LW_LANES ? (1U << LW_LANES) - 1 : (1U << tokens) - 1;
 }
 
+/* Tokens of the next tile, of as few and as even ones as `left` tokens need with at most `most` in each. */
+static inline size_t
+lw_next_tile(size_t left, size_t most)
+{
+	size_t		tiles = (left + most - 1) / most;
+
+	return (left + tiles - 1) / tiles;
+}
+
 /* What similarities with a normalized token are multiplied by. */
 static inline float
 lw_unit_factor(uint64_t squares)
@@ -97,6 +106,10 @@ extern const LwArithmetic *lw_arithmetic(void);
 #define LW_EACH_6(X) LW_EACH_5(X) X(5)
 #define LW_EACH_7(X) LW_EACH_6(X) X(6)
 #define LW_EACH_8(X) LW_EACH_7(X) X(7)
+#define LW_EACH_9(X) LW_EACH_8(X) X(8)
+#define LW_EACH_10(X) LW_EACH_9(X) X(9)
+#define LW_EACH_11(X) LW_EACH_10(X) X(10)
+#define LW_EACH_12(X) LW_EACH_11(X) X(11)
 
 /* Before a tile's loop: what clang does by itself. */
 #if defined(__GNUC__) && !defined(__clang__)

@@ -127,6 +127,6 @@ bound(LwScreen *screen, size_t group, size_t groups, size_t count)
 }
 
 const LwScreening lw_screening_avx512 =
-{LIMIT, lw_shift_avx2, lw_unit_factors_avx2, bound, lw_dot_avx2, lw_raise_lanes_avx2};
+{LIMIT, false, lw_shift_avx2, lw_unit_factors_avx2, bound, lw_dots_avx2, lw_raise_lanes_avx2};
 
 #endif							/* __x86_64__ */

@@ -69,15 +69,11 @@ compare(const LwQuery *query, size_t tokens, const char *kernel)
 	for (lane = 0; lane < QUERY_TOKENS; lane++)
 	{
 		const float *vector = vectors + (size_t) lane * dimension;
-		double		largest = 0;
 		double		best = -INFINITY;
-		double		step;
+		double		step = (double) screen->steps[lane];
 		size_t		token;
 		size_t		i;
 
-		for (i = 0; i < dimension; i++)
-			largest = fmax(largest, fabs((double) vector[i]));
-		step = largest / screen->limit;
 		for (token = 0; token < tokens; token++)
 		{
 			double		upper = screen->upper[token * LW_LANES + lane];
@@ -96,7 +92,7 @@ compare(const LwQuery *query, size_t tokens, const char *kernel)
 		CHECK((double) screen->coarse_best[lane] <= best,
 			  "%s, dimension %zu, lane %d: best %a, lower bound %a", kernel,
 			  dimension, lane, best, (double) screen->coarse_best[lane]);
-		CHECK((double) query->maxima[lane] / step >= (double) screen->fine_best[lane] / step &&
+		CHECK((double) query->maxima[lane] / step >= (double) screen->fine_best[lane] &&
 			  (double) query->maxima[lane] == (double) (float) (best * step),
 			  "%s, dimension %zu, lane %d: maximum", kernel, dimension, lane);
 	}
