@@ -80,7 +80,7 @@ lay_out(Layout *at, size_t tokens, size_t dimension)
 		reserve(&at->end, &at->coarse_best, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->fine_best, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, stride, 1) &&
-		reserve(&at->end, &at->upper, LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
+		reserve(&at->end, &at->upper, LW_SCREEN_GROUPS * LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
 }
 
 /* Bytes that lw_query_init needs. */

@@ -135,15 +135,14 @@ read_block(LwQuery *query, const LwScreening *screening, bool unit,
 }
 
 /*
- * Lists the pairs that coarse bounds leave; returns how many, or more than
- * `room`.  Four tokens at a time, since which of them has a pair is a coin
+ * Lists the pairs that coarse bounds leave of a group's live lanes; returns
+ * how many, or more than `room`.  Four tokens at a time, since which of them has a pair is a coin
  * toss that processors foretell badly.
  */
 static size_t
-list_pairs(LwScreen *screen, size_t group, size_t count, Pair *pairs, size_t room)
+list_pairs(uint16_t *can, uint32_t live_lanes, size_t count, Pair *pairs, size_t room)
 {
-	const uint64_t live = screen->live[group] * UINT64_C(0x0001000100010001);
-	uint16_t   *can = screen->can;
+	const uint64_t live = live_lanes * UINT64_C(0x0001000100010001);
 	size_t		found = 0;
 	size_t		token;
 
@@ -272,13 +271,32 @@ score_all(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
 	}
 }
 
+/* Raises the maxima of a group to those of the block, whose coarse bounds are in can[]. */
+static void
+raise_group(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
+			uint16_t *can, const int8_t *codes, size_t count)
+{
+	const LwScreening *screening = arithmetic->screening;
+	Pair		pairs[LW_SCREEN_TOKENS * WORTHWHILE];
+	size_t		room = count * WORTHWHILE;
+	size_t		found = list_pairs(can, query->screen->live[group], count, pairs, room);
+
+	if (found > room)
+	{
+		score_all(query, arithmetic, group, codes, count);
+		return;
+	}
+	bound_pairs(query, screening, group, codes, pairs, found);
+	found = keep_pairs(query->screen, group, pairs, found);
+	score_pairs(query, screening, group, codes, pairs, found);
+}
+
 void
 lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 				   const LwDocument *document)
 {
 	const LwScreening *screening = arithmetic->screening;
 	LwScreen   *screen = query->screen;
-	Pair		pairs[LW_SCREEN_TOKENS * WORTHWHILE];
 	size_t		group;
 	size_t		first;
 	size_t		i;
@@ -297,21 +315,15 @@ lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 		size_t		count = left < LW_SCREEN_TOKENS ? left : LW_SCREEN_TOKENS;
 
 		read_block(query, screening, unit, codes, document->scales + first, count);
-		for (group = 0; group < query->groups; group++)
+		for (group = 0; group < query->groups; group += LW_SCREEN_GROUPS)
 		{
-			size_t		found;
+			size_t		rest = query->groups - group;
+			size_t		groups = rest < LW_SCREEN_GROUPS ? rest : LW_SCREEN_GROUPS;
 
 			lw_maxsim_pause();
-			screening->bound(screen, group, count);
-			found = list_pairs(screen, group, count, pairs, count * WORTHWHILE);
-			if (found <= count * WORTHWHILE)
-			{
-				bound_pairs(query, screening, group, codes, pairs, found);
-				found = keep_pairs(screen, group, pairs, found);
-				score_pairs(query, screening, group, codes, pairs, found);
-			}
-			else
-				score_all(query, arithmetic, group, codes, count);
+			screening->bound(screen, group, groups, count);
+			for (i = 0; i < groups; i++)
+				raise_group(query, arithmetic, group + i, screen->can[i], codes, count);
 		}
 	}
 }

@@ -46,6 +46,7 @@
 #include "kernel/query.h"
 
 #define LW_SCREEN_TOKENS 256	/* a block; its upper bounds of one group take 16 KB */
+#define LW_SCREEN_GROUPS 2		/* bounded at a time, at most */
 #define LW_SCREEN_DIMENSION 4096	/* of the proof */
 
 /* What an instruction set provides for screening. */
@@ -64,10 +65,11 @@ struct LwScreening
 	void		(*unit_factors) (const int32_t *squares, size_t count, float *factors);
 
 	/*
-	 * Raises the coarse lower bounds of a group, and then finds for each token
-	 * of the block which lanes it can hold the maximum of: screen->can.
+	 * Raises the coarse lower bounds of `groups` <= LW_SCREEN_GROUPS lane
+	 * groups from `group` on, and then finds for each token of the block which
+	 * lanes it can hold the maximum of: screen->can, [0] for the first group.
 	 */
-	void		(*bound) (LwScreen *screen, size_t group, size_t count);
+	void		(*bound) (LwScreen *screen, size_t group, size_t groups, size_t count);
 
 	/* A dot product in any order. */
 	float		(*dot) (const float *vector, const int8_t *codes, size_t dimension);
@@ -109,11 +111,11 @@ struct LwScreen
 	float	   *fine_best;
 	uint8_t    *bytes;			/* codes + 128 of a block: [LW_SCREEN_TOKENS][stride] */
 	const int8_t *following;	/* where the codes go on after the block */
-	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_TOKENS][LW_LANES] */
+	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_GROUPS][LW_SCREEN_TOKENS][LW_LANES] */
 	float		factors[LW_SCREEN_TOKENS];	/* f */
 	float		sizes[LW_SCREEN_TOKENS];	/* E */
 	int32_t		squares[LW_SCREEN_TOKENS];
-	uint16_t	can[LW_SCREEN_TOKENS];
+	uint16_t	can[LW_SCREEN_GROUPS][LW_SCREEN_TOKENS];
 };
 
 /* Whether the screen can be used with the query; prepares it when it is not. */

@@ -105,7 +105,7 @@ typedef struct Lanes
 } Lanes;
 
 typedef void (*Tile) (const LwScreen *screen, const int8_t *codes,
-					  size_t token, Lanes *state);
+					  size_t token, float *upper, Lanes *state);
 
 #define DECLARE(t) \
 	const uint8_t *row##t = rows + t * stride; \
@@ -132,13 +132,12 @@ typedef void (*Tile) (const LwScreen *screen, const int8_t *codes,
 /* Bounds n tokens; meanwhile has a share of the codes that follow the block fetched. */
 #define DEFINE_TILE(n) \
 static AVX2 void \
-tile_##n(const LwScreen *screen, const int8_t *codes, size_t token, Lanes *state) \
+tile_##n(const LwScreen *screen, const int8_t *codes, size_t token, float *upper, Lanes *state) \
 { \
 	const __m256i ones = _mm256_set1_epi16(1); \
 	size_t		stride = screen->stride; \
 	const uint8_t *rows = screen->bytes + token * stride; \
 	const char *following = (const char *) screen->following + token * stride; \
-	float	   *upper = screen->upper + token * LW_LANES; \
 	Lanes		all = *state; \
 	__m256i		low, high, value; \
 	__m256		factor, size, product, margin; \
@@ -164,8 +163,9 @@ DEFINE_TILE(4)
 
 static const Tile tiles[TILE + 1] = {NULL, tile_1, tile_2, tile_3, tile_4};
 
+/* Bounds one group. */
 static AVX2 void
-bound(LwScreen *screen, size_t group, size_t count)
+bound_group(LwScreen *screen, size_t group, size_t count, float *upper, uint16_t *can)
 {
 	const int8_t *codes = screen->codes + group * screen->stride * LW_LANES;
 	const int32_t *starts = screen->starts + group * LW_LANES;
@@ -184,19 +184,29 @@ bound(LwScreen *screen, size_t group, size_t count)
 	{
 		size_t		left = count - token;
 
-		tiles[left < TILE ? left : TILE] (screen, codes, token, &state);
+		tiles[left < TILE ? left : TILE] (screen, codes, token, upper + token * LW_LANES, &state);
 	}
 	_mm256_store_ps(best, state.low_best);
 	_mm256_store_ps(best + 8, state.high_best);
 
 	for (token = 0; token < count; token++)
 	{
-		const float *upper = screen->upper + token * LW_LANES;
-		__m256		low = _mm256_cmp_ps(_mm256_load_ps(upper), state.low_best, _CMP_GE_OQ);
-		__m256		high = _mm256_cmp_ps(_mm256_load_ps(upper + 8), state.high_best, _CMP_GE_OQ);
+		const float *bounds = upper + token * LW_LANES;
+		__m256		low = _mm256_cmp_ps(_mm256_load_ps(bounds), state.low_best, _CMP_GE_OQ);
+		__m256		high = _mm256_cmp_ps(_mm256_load_ps(bounds + 8), state.high_best, _CMP_GE_OQ);
 
-		screen->can[token] = (uint16_t) (_mm256_movemask_ps(low) | _mm256_movemask_ps(high) << 8);
+		can[token] = (uint16_t) (_mm256_movemask_ps(low) | _mm256_movemask_ps(high) << 8);
 	}
+}
+
+static void
+bound(LwScreen *screen, size_t group, size_t groups, size_t count)
+{
+	size_t		i;
+
+	for (i = 0; i < groups; i++)
+		bound_group(screen, group + i, count,
+					screen->upper + i * LW_SCREEN_TOKENS * LW_LANES, screen->can[i]);
 }
 
 /* Sixteen codes as floats. */

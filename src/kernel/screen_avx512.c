@@ -37,7 +37,7 @@ typedef struct Lanes
 } Lanes;
 
 typedef void (*Tile) (const LwScreen *screen, const int8_t *codes,
-					  size_t token, Lanes *state);
+					  size_t token, float *upper, Lanes *state);
 
 #define DECLARE(t) \
 	const uint8_t *row##t = rows + t * stride; \
@@ -58,12 +58,11 @@ typedef void (*Tile) (const LwScreen *screen, const int8_t *codes,
 /* Bounds n tokens; meanwhile has a share of the codes that follow the block fetched. */
 #define DEFINE_TILE(n) \
 static AVX512 void \
-tile_##n(const LwScreen *screen, const int8_t *codes, size_t token, Lanes *state) \
+tile_##n(const LwScreen *screen, const int8_t *codes, size_t token, float *upper, Lanes *state) \
 { \
 	size_t		stride = screen->stride; \
 	const uint8_t *rows = screen->bytes + token * stride; \
 	const char *following = (const char *) screen->following + token * stride; \
-	float	   *upper = screen->upper + token * LW_LANES; \
 	Lanes		all = *state; \
 	__m512i		lanes, value; \
 	__m512		factor, product, margin; \
@@ -93,8 +92,9 @@ DEFINE_TILE(8)
 static const Tile tiles[TILE + 1] =
 {NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6, tile_7, tile_8};
 
+/* Bounds one group. */
 static AVX512 void
-bound(LwScreen *screen, size_t group, size_t count)
+bound_group(LwScreen *screen, size_t group, size_t count, float *upper, uint16_t *can)
 {
 	const int8_t *codes = screen->codes + group * screen->stride * LW_LANES;
 	float	   *best = screen->coarse_best + group * LW_LANES;
@@ -108,12 +108,22 @@ bound(LwScreen *screen, size_t group, size_t count)
 	{
 		size_t		left = count - token;
 
-		tiles[left < TILE ? left : TILE] (screen, codes, token, &state);
+		tiles[left < TILE ? left : TILE] (screen, codes, token, upper + token * LW_LANES, &state);
 	}
 	_mm512_store_ps(best, state.best);
 	for (token = 0; token < count; token++)
-		screen->can[token] = _mm512_cmp_ps_mask(_mm512_load_ps(screen->upper + token * LW_LANES),
-												state.best, _CMP_GE_OQ);
+		can[token] = _mm512_cmp_ps_mask(_mm512_load_ps(upper + token * LW_LANES),
+										state.best, _CMP_GE_OQ);
+}
+
+static void
+bound(LwScreen *screen, size_t group, size_t groups, size_t count)
+{
+	size_t		i;
+
+	for (i = 0; i < groups; i++)
+		bound_group(screen, group + i, count,
+					screen->upper + i * LW_SCREEN_TOKENS * LW_LANES, screen->can[i]);
 }
 
 const LwScreening lw_screening_avx512 =

@@ -120,7 +120,7 @@ check(size_t dimension, Shape shape, const char *kernel)
 	lw_screen_document(query, lw_arithmetic(), unit, &document);
 	compare(query, tokens, kernel);
 	for (i = 0; i < tokens; i++)
-		left += (size_t) __builtin_popcount(query->screen->can[i]);
+		left += (size_t) __builtin_popcount(query->screen->can[0][i]);
 	if (shape == GAUSSIAN && dimension >= 100 && unit)
 		CHECK(left <= QUERY_TOKENS * tokens / 10, "%s: %zu pairs of %zu left", kernel, left,
 			  QUERY_TOKENS * tokens);
