@@ -97,6 +97,10 @@ extern const LwArithmetic *lw_arithmetic(void);
 #define LW_EACH_6(X) LW_EACH_5(X) X(5)
 #define LW_EACH_7(X) LW_EACH_6(X) X(6)
 #define LW_EACH_8(X) LW_EACH_7(X) X(7)
+#define LW_EACH_9(X) LW_EACH_8(X) X(8)
+#define LW_EACH_10(X) LW_EACH_9(X) X(9)
+#define LW_EACH_11(X) LW_EACH_10(X) X(10)
+#define LW_EACH_12(X) LW_EACH_11(X) X(11)
 
 /* Before a tile's loop: what clang does by itself. */
 #if defined(__GNUC__) && !defined(__clang__)

@@ -21,6 +21,12 @@
  */
 #define WORTHWHILE 3
 
+/*
+ * Documents at most that go unscreened after one whose screen was of no use:
+ * one, and twice as many and one more each time that the next is no better.
+ */
+#define LONGEST_REST 31
+
 /* A pair that coarse bounds do not rule out, and its fine upper bound. */
 typedef struct Pair
 {
@@ -97,12 +103,19 @@ lw_screen_ready(LwQuery *query, const LwScreening *screening)
 	{
 		screen->limit = screening->limit;
 		screen->fit = true;
+		screen->rest = 0;
+		screen->last_rest = 0;
 		for (group = 0; group < query->groups; group++)
 		{
 			screen->live[group] = 0;
 			for (lane = 0; lane < LW_LANES; lane++)
 				screen->fit &= prepare_lane(query, group, lane);
 		}
+	}
+	if (screen->rest > 0)
+	{
+		screen->rest--;
+		return false;
 	}
 	return screen->fit;
 }
@@ -250,10 +263,10 @@ score_pairs(LwQuery *query, const LwScreening *screening, size_t group,
 		screening->raise_lanes(query, group, rows, factors);
 }
 
-/* Raises the maxima of a group to the similarities of all tokens of the block. */
+/* Raises the maxima of groups to the similarities of all tokens of the block. */
 static void
 score_all(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
-		  const int8_t *codes, size_t count)
+		  size_t groups, const int8_t *codes, size_t count)
 {
 	size_t		dimension = query->dimension;
 	size_t		done;
@@ -266,36 +279,64 @@ score_all(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
 		for (i = 0; i < step; i++)
 			arithmetic->widen(codes + (done + i) * dimension, dimension,
 							  query->rows + i * dimension);
-		arithmetic->raise_maxima(query, group, 1, query->rows,
+		arithmetic->raise_maxima(query, group, groups, query->rows,
 								 query->screen->factors + done, step);
 	}
 }
 
-/* Raises the maxima of a group to those of the block, whose coarse bounds are in can[]. */
-static void
-raise_group(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
-			uint16_t *can, const int8_t *codes, size_t count)
+/*
+ * Raises the maxima of a group to the similarities of the tokens that can[]
+ * and fine bounds leave; false, and nothing done, when the screen is of no use.
+ */
+static bool
+score_left(LwQuery *query, const LwScreening *screening, size_t group,
+		   uint16_t *can, const int8_t *codes, size_t count)
 {
-	const LwScreening *screening = arithmetic->screening;
 	Pair		pairs[LW_SCREEN_TOKENS * WORTHWHILE];
 	size_t		room = count * WORTHWHILE;
 	size_t		found = list_pairs(can, query->screen->live[group], count, pairs, room);
 
 	if (found > room)
-	{
-		score_all(query, arithmetic, group, codes, count);
-		return;
-	}
+		return false;
 	bound_pairs(query, screening, group, codes, pairs, found);
 	found = keep_pairs(query->screen, group, pairs, found);
 	score_pairs(query, screening, group, codes, pairs, found);
+	return true;
 }
 
-void
+/*
+ * Raises the maxima of at most LW_SCREEN_GROUPS groups to those of the block;
+ * returns for how many of them the screen was of no use.
+ */
+static size_t
+raise_groups(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
+			 size_t groups, const int8_t *codes, size_t count)
+{
+	const LwScreening *screening = arithmetic->screening;
+	LwScreen   *screen = query->screen;
+	size_t		useless = 0;
+	size_t		unscored = 0;	/* groups right before group + i */
+	size_t		i;
+
+	screening->bound(screen, group, groups, count);
+	for (i = 0; i <= groups; i++)
+	{
+		if (i < groups && !score_left(query, screening, group + i, screen->can[i], codes, count))
+			unscored++;
+		else if (unscored > 0)
+		{
+			score_all(query, arithmetic, group + i - unscored, unscored, codes, count);
+			useless += unscored;
+			unscored = 0;
+		}
+	}
+	return useless;
+}
+
+size_t
 lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 				   const LwDocument *document)
 {
-	const LwScreening *screening = arithmetic->screening;
 	LwScreen   *screen = query->screen;
 	size_t		group;
 	size_t		first;
@@ -313,17 +354,24 @@ lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 		const int8_t *codes = (const int8_t *) document->rows + first * query->dimension;
 		size_t		left = document->tokens - first;
 		size_t		count = left < LW_SCREEN_TOKENS ? left : LW_SCREEN_TOKENS;
+		size_t		useless = 0;
 
-		read_block(query, screening, unit, codes, document->scales + first, count);
+		read_block(query, arithmetic->screening, unit, codes, document->scales + first, count);
 		for (group = 0; group < query->groups; group += LW_SCREEN_GROUPS)
 		{
 			size_t		rest = query->groups - group;
 			size_t		groups = rest < LW_SCREEN_GROUPS ? rest : LW_SCREEN_GROUPS;
 
 			lw_maxsim_pause();
-			screening->bound(screen, group, groups, count);
-			for (i = 0; i < groups; i++)
-				raise_group(query, arithmetic, group + i, screen->can[i], codes, count);
+			useless += raise_groups(query, arithmetic, group, groups, codes, count);
+		}
+		if (useless > query->groups / 2)
+		{
+			screen->last_rest = screen->last_rest < LONGEST_REST ? 2 * screen->last_rest + 1 : LONGEST_REST;
+			screen->rest = screen->last_rest;
+			return first + count;
 		}
 	}
+	screen->last_rest = 0;
+	return document->tokens;
 }

@@ -10,7 +10,7 @@
  * less than the maximum and cannot change a bit of it.  What is left is scored
  * by the same chain of fused multiply-adds as without a screen.
  *
- * Below, u = 2^-24, n <= 4096 is the dimension, |.| the 2-norm, q a query
+ * Below, u = 2^-24, n <= 2^14 is the dimension, |.| the 2-norm, q a query
  * token, d the codes of a document token, f its factor, E = f * |d|.
  *
  * Fine bounds.  S = f (q . d + e) (1 + t) where |e| <= 1.001 n u |q| |d| is
@@ -45,9 +45,9 @@
 
 #include "kernel/query.h"
 
-#define LW_SCREEN_TOKENS 256	/* a block; its upper bounds of one group take 16 KB */
+#define LW_SCREEN_TOKENS 240	/* a block, whole tiles of 12; upper bounds of a group take 15 KB */
 #define LW_SCREEN_GROUPS 2		/* bounded at a time, at most */
-#define LW_SCREEN_DIMENSION 4096	/* of the proof */
+#define LW_SCREEN_DIMENSION 16384	/* of the proof */
 
 /* What an instruction set provides for screening. */
 struct LwScreening
@@ -100,6 +100,8 @@ struct LwScreen
 {
 	int			limit;			/* that it was prepared for; 0: not yet */
 	bool		fit;			/* whether norms of all query tokens are in range */
+	int			rest;			/* documents to go unscreened, because the screen was of no use */
+	int			last_rest;		/* as many it was the last time; 0: it was of use since */
 	size_t		stride;			/* dimension in whole fours */
 	float	   *vectors;		/* [groups][LW_LANES][dimension] */
 	int8_t	   *codes;			/* c: [groups][stride / 4][LW_LANES][4] */
@@ -118,11 +120,18 @@ struct LwScreen
 	uint16_t	can[LW_SCREEN_GROUPS][LW_SCREEN_TOKENS];
 };
 
-/* Whether the screen can be used with the query; prepares it when it is not. */
+/*
+ * Whether the next document shall be screened; prepares the screen when that
+ * is not done yet.
+ */
 extern bool lw_screen_ready(LwQuery *query, const LwScreening *screening);
 
-/* Sets query->maxima to those of an int8 document whose tokens need no decoding. */
-extern void lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic,
-							   bool unit, const LwDocument *document);
+/*
+ * Sets query->maxima to those of an int8 document whose tokens need no decoding,
+ * or of as many tokens as it returns: where the screen is of no use, the others
+ * are left to the caller.
+ */
+extern size_t lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic,
+								 bool unit, const LwDocument *document);
 
 #endif							/* LW_KERNEL_SCREEN_H */
