@@ -29,8 +29,9 @@
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 1099511627776.0f /* 2^40 */
 
-/* Codes of a document from which on a screen pays. */
+/* Codes and tokens of a document from which on a screen pays. */
 #define SCREEN_CODES (48 * 128)
+#define SCREEN_TOKENS 32
 
 static void
 no_pause(void)
@@ -140,16 +141,15 @@ find_maxima(LwQuery *query, const LwArithmetic *arithmetic, Path path,
 			const LwDocument *document)
 {
 	LwScoreProblem problem = LW_SCORE_FINE;
-	size_t		first;
+	size_t		first = 0;
 
-	if ((path == CODES || path == CODES_UNIT) && document->tokens >= SCREEN_CODES / query->dimension &&
+	if ((path == CODES || path == CODES_UNIT) &&
+		document->tokens >= SCREEN_TOKENS && document->tokens >= SCREEN_CODES / query->dimension &&
 		arithmetic->screening != NULL && lw_screen_ready(query, arithmetic->screening))
-	{
-		lw_screen_document(query, arithmetic, path == CODES_UNIT, document);
-		return LW_SCORE_FINE;
-	}
-	reset_maxima(query);
-	for (first = 0; first < document->tokens && problem == LW_SCORE_FINE; first += LW_STEP)
+		first = lw_screen_document(query, arithmetic, path == CODES_UNIT, document);
+	else
+		reset_maxima(query);
+	for (; first < document->tokens && problem == LW_SCORE_FINE; first += LW_STEP)
 	{
 		size_t		left = document->tokens - first;
 

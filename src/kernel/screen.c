@@ -23,6 +23,12 @@
 #define WORTHWHILE 3
 
 /*
+ * Documents at most that go unscreened after one whose screen was of no use:
+ * one, and twice as many and one more each time that the next is no better.
+ */
+#define LONGEST_REST 31
+
+/*
  * The smallest s for which the codes of a lane are as small as sums in 16 bits
  * need them; 127 and 251 leave room for rounding.
  */
@@ -138,12 +144,19 @@ lw_screen_ready(LwQuery *query, const LwScreening *screening)
 	{
 		screen->prepared = screening;
 		screen->fit = true;
+		screen->rest = 0;
+		screen->last_rest = 0;
 		for (group = 0; group < query->groups; group++)
 		{
 			screen->live[group] = 0;
 			for (lane = 0; lane < LW_LANES; lane++)
 				screen->fit &= prepare_lane(query, group, lane);
 		}
+	}
+	if (screen->rest > 0)
+	{
+		screen->rest--;
+		return false;
 	}
 	return screen->fit;
 }
@@ -291,9 +304,9 @@ score_pairs(LwQuery *query, const LwScreening *screening, size_t group, size_t g
 	} while (more);
 }
 
-/* Raises the maxima of a group to the similarities of all tokens of the block. */
+/* Raises the maxima of groups to the similarities of all tokens of the block. */
 static void
-score_all(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
+score_all(LwQuery *query, const LwArithmetic *arithmetic, size_t group, size_t groups,
 		  const int8_t *codes, size_t count)
 {
 	size_t		dimension = query->dimension;
@@ -307,13 +320,16 @@ score_all(LwQuery *query, const LwArithmetic *arithmetic, size_t group,
 		for (i = 0; i < step; i++)
 			arithmetic->widen(codes + (done + i) * dimension, dimension,
 							  query->rows + i * dimension);
-		arithmetic->raise_maxima(query, group, 1, query->rows,
+		arithmetic->raise_maxima(query, group, groups, query->rows,
 								 query->screen->factors + done, step);
 	}
 }
 
-/* Raises the maxima of groups to those of the block. */
-static void
+/*
+ * Raises the maxima of groups to those of the block; returns for how many of
+ * them the screen was of no use.
+ */
+static size_t
 raise_groups(LwQuery *query, const LwArithmetic *arithmetic, size_t group, size_t groups,
 			 const int8_t *codes, size_t count)
 {
@@ -321,31 +337,42 @@ raise_groups(LwQuery *query, const LwArithmetic *arithmetic, size_t group, size_
 	LwScreen   *screen = query->screen;
 	size_t		room = count * WORTHWHILE;
 	Left		left[LW_SCREEN_GROUPS];
+	size_t		useless = 0;
 	size_t		i;
 
 	screening->bound(screen, group, groups, count);
 	for (i = 0; i < groups; i++)
 	{
-		size_t		found = list_pairs(screen->can[i], screen->live[group + i], count,
-									   left[i].pairs, room);
-
 		left[i].done = 0;
-		left[i].count = 0;
-		if (found <= room)
+		left[i].count = list_pairs(screen->can[i], screen->live[group + i], count,
+								   left[i].pairs, room);
+		useless += left[i].count > room;
+	}
+	if (useless == groups)
+	{
+		score_all(query, arithmetic, group, groups, codes, count);
+		return useless;
+	}
+	for (i = 0; i < groups; i++)
+	{
+		if (left[i].count > room)
+		{
+			score_all(query, arithmetic, group + i, 1, codes, count);
+			left[i].count = 0;
+		}
+		else
 			left[i].count = keep_pairs(screen, screening, group + i,
 									   screen->upper + i * LW_SCREEN_TOKENS * LW_LANES,
-									   left[i].pairs, found);
-		else
-			score_all(query, arithmetic, group + i, codes, count);
+									   left[i].pairs, left[i].count);
 	}
 	score_pairs(query, screening, group, groups, codes, left);
+	return useless;
 }
 
-void
+size_t
 lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 				   const LwDocument *document)
 {
-	const LwScreening *screening = arithmetic->screening;
 	LwScreen   *screen = query->screen;
 	size_t		group;
 	size_t		first;
@@ -363,15 +390,24 @@ lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 		const int8_t *codes = (const int8_t *) document->rows + first * query->dimension;
 		size_t		left = document->tokens - first;
 		size_t		count = left < LW_SCREEN_TOKENS ? left : LW_SCREEN_TOKENS;
+		size_t		useless = 0;
 
-		read_block(query, screening, unit, codes, document->scales + first, count);
+		read_block(query, arithmetic->screening, unit, codes, document->scales + first, count);
 		for (group = 0; group < query->groups; group += LW_SCREEN_GROUPS)
 		{
 			size_t		rest = query->groups - group;
 			size_t		groups = rest < LW_SCREEN_GROUPS ? rest : LW_SCREEN_GROUPS;
 
 			lw_maxsim_pause();
-			raise_groups(query, arithmetic, group, groups, codes, count);
+			useless += raise_groups(query, arithmetic, group, groups, codes, count);
+		}
+		if (useless > query->groups / 2)
+		{
+			screen->last_rest = screen->last_rest < LONGEST_REST ? 2 * screen->last_rest + 1 : LONGEST_REST;
+			screen->rest = screen->last_rest;
+			return first + count;
 		}
 	}
+	screen->last_rest = 0;
+	return document->tokens;
 }

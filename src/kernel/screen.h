@@ -10,7 +10,7 @@
  * less than the maximum and cannot change a bit of it.  What is left is scored
  * by the same chain of fused multiply-adds as without a screen.
  *
- * Below, u = 2^-24, n <= 4096 is the dimension, |.| the 2-norm, q a query
+ * Below, u = 2^-24, n <= 2^14 is the dimension, |.| the 2-norm, q a query
  * token, d the codes of a document token, f its factor, E = f * |d|.
  *
  * q = s c + s' c' + r with c and c' of small whole numbers and s' = s / 128.
@@ -56,7 +56,7 @@
 
 #include "kernel/query.h"
 
-#define LW_SCREEN_TOKENS 256	/* a block; its upper bounds of one group take 16 KB */
+#define LW_SCREEN_TOKENS 240	/* a block, whole tiles of 12; upper bounds of a group take 15 KB */
 #define LW_SCREEN_GROUPS 2		/* bounded at a time, at most */
 
 /*
@@ -64,7 +64,7 @@
  * 4 i + 3 the other: so does VPMADDUBSW add up.
  */
 #define LW_SCREEN_RUN 16
-#define LW_SCREEN_DIMENSION 4096	/* of the proof */
+#define LW_SCREEN_DIMENSION 16384	/* of the proof */
 
 /* A pair of a lane of a group and a token of the block. */
 typedef struct LwPair
@@ -80,7 +80,7 @@ struct LwScreening
 	bool		runs;			/* whether it sums halves of runs in 16 bits */
 
 	/*
-	 * Writes the codes of `count` tokens plus 128, `stride` bytes a token, and
+	 * Writes the codes of `count` tokens plus 128, in an order of its own, and
 	 * the sums of their squares.
 	 */
 	void		(*shift) (const int8_t *codes, size_t dimension, size_t count,
@@ -127,6 +127,8 @@ struct LwScreen
 {
 	const LwScreening *prepared;	/* for which; NULL: not yet */
 	bool		fit;			/* whether norms of all query tokens are in range */
+	int			rest;			/* documents to go unscreened, because the screen was of no use */
+	int			last_rest;		/* as many it was the last time; 0: it was of use since */
 	size_t		stride;			/* dimension in whole runs */
 	int8_t	   *codes;			/* c: [groups][stride / 4][LW_LANES][4] */
 	int32_t    *starts;			/* -128 times the sum of c: [groups][LW_LANES] */
@@ -139,7 +141,7 @@ struct LwScreen
 	uint32_t   *live;			/* [groups], a bit for each lane whose token is not zero */
 	float	   *coarse_best;	/* largest lower bounds in the document, [groups][LW_LANES] */
 	float	   *fine_best;
-	uint8_t    *bytes;			/* codes + 128 of a block: [LW_SCREEN_TOKENS][stride] */
+	uint8_t    *bytes;			/* what `shift` made of a block's codes; room for strides of whole 64 */
 	const int8_t *following;	/* where the codes go on after the block */
 	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_GROUPS][LW_SCREEN_TOKENS][LW_LANES] */
 	float		factors[LW_SCREEN_TOKENS];	/* f */
@@ -148,11 +150,18 @@ struct LwScreen
 	uint16_t	can[LW_SCREEN_GROUPS][LW_SCREEN_TOKENS];
 };
 
-/* Whether the screen can be used with the query; prepares it when it is not. */
+/*
+ * Whether the next document shall be screened; prepares the screen when that
+ * is not done yet.
+ */
 extern bool lw_screen_ready(LwQuery *query, const LwScreening *screening);
 
-/* Sets query->maxima to those of an int8 document whose tokens need no decoding. */
-extern void lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic,
-							   bool unit, const LwDocument *document);
+/*
+ * Sets query->maxima to those of an int8 document whose tokens need no decoding,
+ * or of as many tokens as it returns: where the screen is of no use, the others
+ * are left to the caller.
+ */
+extern size_t lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic,
+								 bool unit, const LwDocument *document);
 
 #endif							/* LW_KERNEL_SCREEN_H */
