@@ -49,14 +49,17 @@
 #define LW_SCREEN_GROUPS 2		/* bounded at a time, at most */
 #define LW_SCREEN_DIMENSION 16384	/* of the proof */
 
+/* Bytes that a block has for each token: whole registers of the widest kind. */
+#define LW_SCREEN_PITCH(stride) (((stride) + 63) / 64 * 64)
+
 /* What an instruction set provides for screening. */
 struct LwScreening
 {
 	int			limit;			/* largest |c| that `bound` takes */
 
 	/*
-	 * Writes the codes of `count` tokens plus 128, `stride` bytes a token, and
-	 * the sums of their squares.
+	 * Writes the codes of `count` tokens plus 128 as `bound` reads them, a
+	 * token's dimension filled up to `stride`, and the sums of their squares.
 	 */
 	void		(*shift) (const int8_t *codes, size_t dimension, size_t count,
 						  uint8_t *bytes, size_t stride, int32_t *squares);
@@ -85,11 +88,17 @@ struct LwScreening
 
 #if defined(__x86_64__)
 extern const LwScreening lw_screening_avx2;
-extern const LwScreening lw_screening_avx512;	/* VNNI */
+extern const LwScreening lw_screening_avxvnni;	/* AVX2 with AVX-VNNI */
+extern const LwScreening lw_screening_avx512;	/* with AVX512_VNNI */
 
 extern void lw_shift_avx2(const int8_t *codes, size_t dimension, size_t count,
 						  uint8_t *bytes, size_t stride, int32_t *squares);
 extern void lw_unit_factors_avx2(const int32_t *squares, size_t count, float *factors);
+
+/* can[]: of which lanes the upper bounds of a token, [count][LW_LANES], are not less than best[]. */
+extern void lw_compare_avx2(const float *upper, const float *best, size_t count,
+							uint16_t *can);
+
 extern float lw_dot_avx2(const float *vector, const int8_t *codes, size_t dimension);
 extern void lw_raise_lanes_avx2(LwQuery *query, size_t group,
 								const int8_t *const rows[LW_LANES],
@@ -111,7 +120,7 @@ struct LwScreen
 	uint32_t   *live;			/* [groups], a bit for each lane whose token is not zero */
 	float	   *coarse_best;	/* largest lower bounds in the document, [groups][LW_LANES] */
 	float	   *fine_best;
-	uint8_t    *bytes;			/* codes + 128 of a block: [LW_SCREEN_TOKENS][stride] */
+	uint8_t    *bytes;			/* codes + 128 of a block, as `shift` orders them */
 	const int8_t *following;	/* where the codes go on after the block */
 	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_GROUPS][LW_SCREEN_TOKENS][LW_LANES] */
 	float		factors[LW_SCREEN_TOKENS];	/* f */
