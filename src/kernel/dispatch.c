@@ -41,6 +41,8 @@ static LwKernel active = LW_KERNEL_AUTO;	/* not chosen yet */
 #define CPU_AVX512BW (1U << 30)
 /* Leaf 7, ECX */
 #define CPU_AVX512VNNI (1U << 11)
+/* Leaf 7, subleaf 1, EAX */
+#define CPU_AVXVNNI (1U << 4)
 /* XCR0: what the operating system saves */
 #define STATE_YMM 0x06U
 #define STATE_ZMM 0xe6U
@@ -50,6 +52,19 @@ static bool
 has(unsigned int bits, unsigned int wanted)
 {
 	return (bits & wanted) == wanted;
+}
+
+/* Whether a processor with subleaf 1 of leaf 7 has VNNI outside AVX-512. */
+static bool
+has_avxvnni(void)
+{
+	unsigned int eax,
+				ebx,
+				ecx,
+				edx;
+
+	__cpuid_count(7, 1, eax, ebx, ecx, edx);
+	return has(eax, CPU_AVXVNNI);
 }
 
 /* Best instruction set of the processor; chooses among the arithmetics of one. */
@@ -69,6 +84,8 @@ detect(void)
 	if (!has(state, STATE_YMM) ||
 		!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !has(ebx, CPU_AVX2))
 		return LW_KERNEL_SCALAR;
+	if (eax >= 1 && has_avxvnni())
+		arithmetics[LW_KERNEL_AVX2] = &lw_arithmetic_avx2_vnni;
 	if (!has(state, STATE_ZMM) || !has(ebx, CPU_AVX512F | CPU_AVX512BW))
 		return LW_KERNEL_AVX2;
 	if (has(ecx, CPU_AVX512VNNI))

@@ -209,5 +209,6 @@ widen(const int8_t *codes, size_t dimension, float *row)
 }
 
 const LwArithmetic lw_arithmetic_avx2 = {raise_maxima, widen, &lw_screening_avx2};
+const LwArithmetic lw_arithmetic_avx2_vnni = {raise_maxima, widen, &lw_screening_avxvnni};
 
 #endif							/* __x86_64__ */

@@ -87,7 +87,7 @@ lay_out(Layout *at, size_t tokens, size_t dimension)
 		reserve(&at->end, &at->live, groups, 1, sizeof(uint32_t)) &&
 		reserve(&at->end, &at->coarse_best, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->fine_best, groups, LW_LANES, sizeof(float)) &&
-		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, (stride + 63) / 64 * 64, 1) &&
+		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, LW_SCREEN_PITCH(stride), 1) &&
 		reserve(&at->end, &at->upper, LW_SCREEN_GROUPS * LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
 }
 

@@ -90,6 +90,7 @@ typedef struct LwArithmetic
 extern const LwArithmetic lw_arithmetic_scalar;
 #if defined(__x86_64__)
 extern const LwArithmetic lw_arithmetic_avx2;
+extern const LwArithmetic lw_arithmetic_avx2_vnni;
 extern const LwArithmetic lw_arithmetic_avx512;
 extern const LwArithmetic lw_arithmetic_avx512_vnni;
 #endif

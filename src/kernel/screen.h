@@ -66,6 +66,9 @@
 #define LW_SCREEN_RUN 16
 #define LW_SCREEN_DIMENSION 16384	/* of the proof */
 
+/* Bytes that a block has for each token: whole registers of the widest kind. */
+#define LW_SCREEN_PITCH(stride) (((stride) + 63) / 64 * 64)
+
 /* A pair of a lane of a group and a token of the block. */
 typedef struct LwPair
 {
@@ -80,7 +83,8 @@ struct LwScreening
 	bool		runs;			/* whether it sums halves of runs in 16 bits */
 
 	/*
-	 * Writes the codes of `count` tokens plus 128, in an order of its own, and
+	 * Writes the codes of `count` tokens as `bound` reads them, each plus 128
+	 * where it wants them so, a token's dimension filled up to `stride`, and
 	 * the sums of their squares.
 	 */
 	void		(*shift) (const int8_t *codes, size_t dimension, size_t count,
@@ -111,7 +115,8 @@ struct LwScreening
 
 #if defined(__x86_64__)
 extern const LwScreening lw_screening_avx2;
-extern const LwScreening lw_screening_avx512;	/* VNNI */
+extern const LwScreening lw_screening_avxvnni;	/* AVX2 with AVX-VNNI */
+extern const LwScreening lw_screening_avx512;	/* with AVX512_VNNI */
 
 extern void lw_shift_avx2(const int8_t *codes, size_t dimension, size_t count,
 						  uint8_t *bytes, size_t stride, int32_t *squares);
@@ -121,6 +126,10 @@ extern void lw_dots_avx2(const LwScreen *screen, size_t group, const LwPair *pai
 						 size_t count, int32_t *dots);
 extern void lw_raise_lanes_avx2(LwQuery *query, size_t group, size_t groups,
 								const int8_t *const *rows, const float *factors);
+
+/* can[]: of which lanes the upper bounds of a token, [count][LW_LANES], are not less than best[]. */
+extern void lw_compare_avx2(const float *upper, const float *best, size_t count,
+							uint16_t *can);
 #endif
 
 struct LwScreen
@@ -141,7 +150,7 @@ struct LwScreen
 	uint32_t   *live;			/* [groups], a bit for each lane whose token is not zero */
 	float	   *coarse_best;	/* largest lower bounds in the document, [groups][LW_LANES] */
 	float	   *fine_best;
-	uint8_t    *bytes;			/* what `shift` made of a block's codes; room for strides of whole 64 */
+	uint8_t    *bytes;			/* a block's codes as `shift` wrote them */
 	const int8_t *following;	/* where the codes go on after the block */
 	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_GROUPS][LW_SCREEN_TOKENS][LW_LANES] */
 	float		factors[LW_SCREEN_TOKENS];	/* f */

@@ -256,6 +256,23 @@ static const Tile tiles[TILE + 1] = {NULL, tile_1, tile_2, tile_3};
 static const Tile narrow_tiles[NARROW_TILE + 1] =
 {NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6};
 
+AVX2 void
+lw_compare_avx2(const float *upper, const float *best, size_t count, uint16_t *can)
+{
+	__m256		low_best = _mm256_load_ps(best);
+	__m256		high_best = _mm256_load_ps(best + 8);
+	size_t		token;
+
+	for (token = 0; token < count; token++)
+	{
+		__m256		low = _mm256_cmp_ps(_mm256_load_ps(upper), low_best, _CMP_GE_OQ);
+		__m256		high = _mm256_cmp_ps(_mm256_load_ps(upper + 8), high_best, _CMP_GE_OQ);
+
+		can[token] = (uint16_t) (_mm256_movemask_ps(low) | _mm256_movemask_ps(high) << 8);
+		upper += LW_LANES;
+	}
+}
+
 /* Bounds one group. */
 static AVX2 void
 bound_group(LwScreen *screen, size_t group, size_t count, float *upper, uint16_t *can)
@@ -280,15 +297,7 @@ bound_group(LwScreen *screen, size_t group, size_t count, float *upper, uint16_t
 	}
 	_mm256_store_ps(best, state.low_best);
 	_mm256_store_ps(best + 8, state.high_best);
-
-	for (token = 0; token < count; token++)
-	{
-		const float *bounds = upper + token * LW_LANES;
-		__m256		low = _mm256_cmp_ps(_mm256_load_ps(bounds), state.low_best, _CMP_GE_OQ);
-		__m256		high = _mm256_cmp_ps(_mm256_load_ps(bounds + 8), state.high_best, _CMP_GE_OQ);
-
-		can[token] = (uint16_t) (_mm256_movemask_ps(low) | _mm256_movemask_ps(high) << 8);
-	}
+	lw_compare_avx2(upper, best, count, can);
 }
 
 static void

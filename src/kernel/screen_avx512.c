@@ -44,12 +44,12 @@ shift(const int8_t *codes, size_t dimension, size_t count, uint8_t *bytes,
 {
 	const __m512i sign = _mm512_set1_epi8(-128);
 	const __m512i ones = _mm512_set1_epi8(1);
-	size_t		chunks = (stride + CHUNK - 1) / CHUNK;
+	size_t		pitch = LW_SCREEN_PITCH(stride);
 	size_t		token;
 
 	for (token = 0; token < count; token++)
 	{
-		uint8_t    *to = bytes + (token / TILE * TILE * chunks + token % TILE) * CHUNK;
+		uint8_t    *to = bytes + token / TILE * TILE * pitch + token % TILE * CHUNK;
 		__m512i		products = _mm512_setzero_si512();
 		__m512i		sums = _mm512_setzero_si512();
 		size_t		i;
@@ -132,7 +132,7 @@ static AVX512 void \
 single_##n(const LwScreen *screen, const int8_t *codes, size_t token, Lanes *state) \
 { \
 	size_t		stride = screen->stride; \
-	const uint8_t *bytes = screen->bytes + token * ((stride + CHUNK - 1) / CHUNK * CHUNK); \
+	const uint8_t *bytes = screen->bytes + token * LW_SCREEN_PITCH(stride); \
 	const char *following = (const char *) screen->following + token * stride; \
 	float	   *upper = screen->upper + token * LW_LANES; \
 	Lanes		all = *state; \
@@ -165,7 +165,7 @@ static AVX512 void \
 pair_##n(const LwScreen *screen, const int8_t *codes, size_t token, Lanes *state) \
 { \
 	size_t		stride = screen->stride; \
-	const uint8_t *bytes = screen->bytes + token * ((stride + CHUNK - 1) / CHUNK * CHUNK); \
+	const uint8_t *bytes = screen->bytes + token * LW_SCREEN_PITCH(stride); \
 	const char *following = (const char *) screen->following + token * stride; \
 	const int8_t *codes2 = codes + stride * LW_LANES; \
 	float	   *upper = screen->upper + token * LW_LANES; \
