@@ -54,8 +54,9 @@ struct LwScreening
 	int			limit;			/* largest |c| that `bound` takes */
 
 	/*
-	 * Writes the codes of `count` tokens plus 128, `stride` bytes a token, and
-	 * the sums of their squares.
+	 * Writes the codes of `count` tokens plus 128, or as they are if that is
+	 * what `bound` multiplies, `stride` bytes a token, and the sums of their
+	 * squares.
 	 */
 	void		(*shift) (const int8_t *codes, size_t dimension, size_t count,
 						  uint8_t *bytes, size_t stride, int32_t *squares);
@@ -94,6 +95,11 @@ extern void lw_raise_lanes_avx2(LwQuery *query, size_t group,
 								const float factors[LW_LANES]);
 #endif
 
+#if defined(__aarch64__)
+extern const LwScreening lw_screening_neon;
+extern const LwScreening lw_screening_neon_dotprod;
+#endif
+
 struct LwScreen
 {
 	int			limit;			/* that it was prepared for; 0: not yet */
@@ -107,7 +113,7 @@ struct LwScreen
 	uint32_t   *live;			/* [groups], a bit for each lane whose token is not zero */
 	float	   *coarse_best;	/* largest lower bounds in the document, [groups][LW_LANES] */
 	float	   *fine_best;
-	uint8_t    *bytes;			/* codes + 128 of a block: [LW_SCREEN_TOKENS][stride] */
+	uint8_t    *bytes;			/* what `shift` wrote of a block: [LW_SCREEN_TOKENS][stride] */
 	const int8_t *following;	/* where the codes go on after the block */
 	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_TOKENS][LW_LANES] */
 	float		factors[LW_SCREEN_TOKENS];	/* f */

@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "kernel/screen.h"
 #include "random.h"
 #include "unit.h"
@@ -156,6 +160,10 @@ main(void)
 	int			kernel;
 	size_t		i;
 
+#if defined(__aarch64__)
+	CHECK(lw_arithmetic()->screening == ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ?
+										 &lw_screening_neon_dotprod : &lw_screening_neon), "SDOT");
+#endif
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
 	{
 		if (!lw_kernel_available((LwKernel) kernel))
@@ -164,6 +172,7 @@ main(void)
 		CHECK(lw_kernel_active() == (LwKernel) kernel, "cap");
 		if (lw_arithmetic()->screening == NULL)
 			continue;
+		printf("screen: %s, codes up to %d\n", lw_kernel_names[kernel], lw_arithmetic()->screening->limit);
 		for (i = 0; i < SHAPES * sizeof(dimensions) / sizeof(dimensions[0]); i++)
 			check(dimensions[i / SHAPES], (Shape) (i % SHAPES), lw_kernel_names[kernel]);
 		check_unfit();
