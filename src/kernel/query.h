@@ -94,6 +94,10 @@ extern const LwArithmetic lw_arithmetic_avx2_vnni;
 extern const LwArithmetic lw_arithmetic_avx512;
 extern const LwArithmetic lw_arithmetic_avx512_vnni;
 #endif
+#if defined(__aarch64__)
+extern const LwArithmetic lw_arithmetic_neon;
+extern const LwArithmetic lw_arithmetic_neon_dotprod;
+#endif
 
 /* The arithmetic of lw_kernel_active(). */
 extern const LwArithmetic *lw_arithmetic(void);

@@ -132,6 +132,11 @@ extern void lw_compare_avx2(const float *upper, const float *best, size_t count,
 							uint16_t *can);
 #endif
 
+#if defined(__aarch64__)
+extern const LwScreening lw_screening_neon;
+extern const LwScreening lw_screening_neon_dotprod;
+#endif
+
 struct LwScreen
 {
 	const LwScreening *prepared;	/* for which; NULL: not yet */

@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "kernel/screen.h"
 #include "random.h"
 #include "unit.h"
@@ -227,14 +231,20 @@ main(void)
 {
 	int			kernel;
 
+#if defined(__aarch64__)
+	CHECK(lw_arithmetic()->screening == ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ?
+										 &lw_screening_neon_dotprod : &lw_screening_neon), "SDOT");
+#endif
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
 	{
 		if (!lw_kernel_available((LwKernel) kernel))
 			continue;
 		lw_kernel_cap((LwKernel) kernel);
 		CHECK(lw_kernel_active() == (LwKernel) kernel, "cap");
-		if (lw_arithmetic()->screening != NULL)
-			check_arithmetic(lw_arithmetic(), lw_kernel_names[kernel]);
+		if (lw_arithmetic()->screening == NULL)
+			continue;
+		printf("screen: %s, codes up to %d\n", lw_kernel_names[kernel], lw_arithmetic()->screening->limit);
+		check_arithmetic(lw_arithmetic(), lw_kernel_names[kernel]);
 	}
 #if defined(__x86_64__)
 	lw_kernel_cap(LW_KERNEL_AVX2);
