@@ -34,6 +34,7 @@ typedef struct Layout
 	size_t		live;
 	size_t		coarse_best;
 	size_t		fine_best;
+	size_t		highest;
 	size_t		bytes;
 	size_t		upper;
 	size_t		end;
@@ -87,6 +88,7 @@ lay_out(Layout *at, size_t tokens, size_t dimension)
 		reserve(&at->end, &at->live, groups, 1, sizeof(uint32_t)) &&
 		reserve(&at->end, &at->coarse_best, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->fine_best, groups, LW_LANES, sizeof(float)) &&
+		reserve(&at->end, &at->highest, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, LW_SCREEN_PITCH(stride), 1) &&
 		reserve(&at->end, &at->upper, LW_SCREEN_GROUPS * LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
 }
@@ -151,6 +153,7 @@ lw_query_init(void *memory, const float *vectors, uint32_t tokens,
 	query->maxima = (float *) (base + at.maxima);
 	query->rows = (float *) (base + at.rows);
 	query->screen = NULL;
+	query->next = NULL;
 	if (dimension <= LW_SCREEN_DIMENSION)
 	{
 		LwScreen   *screen = (LwScreen *) (base + at.screen);
@@ -168,6 +171,7 @@ lw_query_init(void *memory, const float *vectors, uint32_t tokens,
 		screen->live = (uint32_t *) (base + at.live);
 		screen->coarse_best = (float *) (base + at.coarse_best);
 		screen->fine_best = (float *) (base + at.fine_best);
+		screen->highest = (float *) (base + at.highest);
 		screen->bytes = (uint8_t *) (base + at.bytes);
 		screen->upper = (float *) (base + at.upper);
 		query->screen = screen;

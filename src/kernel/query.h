@@ -41,6 +41,7 @@ struct LwQuery
 	float	   *maxima;			/* [groups][LW_LANES] */
 	float	   *rows;			/* [LW_STEP][dimension], a step of int8 tokens as float32 */
 	LwScreen   *screen;			/* kernel/screen.h; NULL when the dimension is beyond it */
+	const char *next;			/* rows of the document that is scored next, or NULL */
 	float		factors[LW_STEP];
 	float		ones[LW_STEP];
 };

@@ -22,10 +22,7 @@
  */
 #define WORTHWHILE 3
 
-/*
- * Documents at most that go unscreened after one whose screen was of no use:
- * one, and twice as many and one more each time that the next is no better.
- */
+/* Documents at most that something rests for: 1, 3, 7, 15, 31. */
 #define LONGEST_REST 31
 
 /*
@@ -131,6 +128,22 @@ prepare_lane(LwQuery *query, size_t group, int lane)
 	return true;
 }
 
+static bool
+resting(LwRest *rest)
+{
+	if (rest->left == 0)
+		return false;
+	rest->left--;
+	return true;
+}
+
+static void
+begin_rest(LwRest *rest)
+{
+	rest->last = rest->last < LONGEST_REST ? 2 * rest->last + 1 : LONGEST_REST;
+	rest->left = rest->last;
+}
+
 bool
 lw_screen_ready(LwQuery *query, const LwScreening *screening)
 {
@@ -144,8 +157,7 @@ lw_screen_ready(LwQuery *query, const LwScreening *screening)
 	{
 		screen->prepared = screening;
 		screen->fit = true;
-		screen->rest = 0;
-		screen->last_rest = 0;
+		screen->screens = screen->floors = (LwRest) {0, 0};
 		for (group = 0; group < query->groups; group++)
 		{
 			screen->live[group] = 0;
@@ -153,23 +165,22 @@ lw_screen_ready(LwQuery *query, const LwScreening *screening)
 				screen->fit &= prepare_lane(query, group, lane);
 		}
 	}
-	if (screen->rest > 0)
-	{
-		screen->rest--;
-		return false;
-	}
-	return screen->fit;
+	return screen->fit && !resting(&screen->screens);
 }
 
 /* Reads a block of the document's tokens into the screen. */
 static void
 read_block(LwQuery *query, const LwScreening *screening, bool unit,
-		   const int8_t *codes, const float *scales, size_t count)
+		   const LwDocument *document, size_t first, size_t count)
 {
 	LwScreen   *screen = query->screen;
+	const int8_t *codes = (const int8_t *) document->rows + first * query->dimension;
+	const float *scales = document->scales + first;
 	size_t		i;
 
 	screen->following = codes + count * query->dimension;
+	if (first + count == document->tokens && query->next != NULL)
+		screen->following = (const int8_t *) query->next;
 	screening->shift(codes, query->dimension, count, screen->bytes, screen->stride,
 					 screen->squares);
 	if (unit)
@@ -326,7 +337,7 @@ score_all(LwQuery *query, const LwArithmetic *arithmetic, size_t group, size_t g
 }
 
 /*
- * Raises the maxima of groups to those of the block; returns for how many of
+ * Raises the maxima of groups that are bounded to those of the block; returns for how many of
  * them the screen was of no use.
  */
 static size_t
@@ -340,7 +351,6 @@ raise_groups(LwQuery *query, const LwArithmetic *arithmetic, size_t group, size_
 	size_t		useless = 0;
 	size_t		i;
 
-	screening->bound(screen, group, groups, count);
 	for (i = 0; i < groups; i++)
 	{
 		left[i].done = 0;
@@ -369,11 +379,89 @@ raise_groups(LwQuery *query, const LwArithmetic *arithmetic, size_t group, size_
 	return useless;
 }
 
-size_t
-lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
-				   const LwDocument *document)
+/* Bounds groups of the block, also from above when asked for. */
+static void
+bound_groups(LwQuery *query, const LwScreening *screening, size_t group, size_t groups,
+			 size_t count, bool above)
 {
 	LwScreen   *screen = query->screen;
+	size_t		i;
+
+	lw_maxsim_pause();
+	screening->bound(screen, group, groups, count);
+	for (i = 0; above && i < groups; i++)
+		screening->raise_highest(screen->upper + i * LW_SCREEN_TOKENS * LW_LANES, count,
+								 screen->highest + (group + i) * LW_LANES);
+}
+
+/* Whether the document's score is less than `floor`, by bounds of all its tokens. */
+static bool
+is_below(const LwQuery *query, float floor)
+{
+	const LwScreen *screen = query->screen;
+	double		sum = 0;
+	double		magnitude = 0;
+	size_t		lane;
+
+	for (lane = 0; lane < query->tokens; lane++)
+	{
+		double		most = (double) screen->highest[lane] * (double) screen->steps[lane];
+		double		least = (double) screen->coarse_best[lane] * (double) screen->steps[lane];
+
+		if ((screen->live[lane / LW_LANES] >> lane % LW_LANES & 1) == 0)
+			continue;
+		sum += most;
+		magnitude += fmax(fabs(most), fabs(least));
+	}
+	return sum + ((double) query->tokens + 8) * 2 * ROUNDING * magnitude < (double) floor;
+}
+
+static size_t
+block_size(const LwDocument *document, size_t first)
+{
+	size_t		left = document->tokens - first;
+
+	return left < LW_SCREEN_TOKENS ? left : LW_SCREEN_TOKENS;
+}
+
+static size_t
+groups_at(const LwQuery *query, size_t group)
+{
+	size_t		left = query->groups - group;
+
+	return left < LW_SCREEN_GROUPS ? left : LW_SCREEN_GROUPS;
+}
+
+/* Finds the bounds of a document alone. */
+static void
+bound_document(LwQuery *query, const LwScreening *screening, bool unit, const LwDocument *document)
+{
+	size_t		group;
+	size_t		first;
+
+	for (first = 0; first < document->tokens; first += LW_SCREEN_TOKENS)
+	{
+		size_t		count = block_size(document, first);
+
+		read_block(query, screening, unit, document, first, count);
+		for (group = 0; group < query->groups; group += LW_SCREEN_GROUPS)
+			bound_groups(query, screening, group, groups_at(query, group), count, true);
+	}
+}
+
+/*
+ * A document that is bounded as a whole is compared with the floor on the way;
+ * of a larger one the bounds would have to be found again, so that is done
+ * only as long as it pays.
+ */
+size_t
+lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
+				   const LwDocument *document, float floor)
+{
+	const LwScreening *screening = arithmetic->screening;
+	LwScreen   *screen = query->screen;
+	bool		above = floor > -INFINITY;
+	bool		whole = document->tokens <= LW_SCREEN_TOKENS && query->groups <= LW_SCREEN_GROUPS;
 	size_t		group;
 	size_t		first;
 	size_t		i;
@@ -384,30 +472,40 @@ lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 		query->maxima[i] = screen->live[i / LW_LANES] >> i % LW_LANES & 1 ? -INFINITY : 0.0f;
 		screen->coarse_best[i] = -INFINITY;
 		screen->fine_best[i] = -INFINITY;
+		screen->highest[i] = -INFINITY;
+	}
+	if (above && !whole && !resting(&screen->floors))
+	{
+		bound_document(query, screening, unit, document);
+		if (is_below(query, floor))
+		{
+			screen->floors.last = 0;
+			return SIZE_MAX;
+		}
+		begin_rest(&screen->floors);
 	}
 	for (first = 0; first < document->tokens; first += LW_SCREEN_TOKENS)
 	{
 		const int8_t *codes = (const int8_t *) document->rows + first * query->dimension;
-		size_t		left = document->tokens - first;
-		size_t		count = left < LW_SCREEN_TOKENS ? left : LW_SCREEN_TOKENS;
+		size_t		count = block_size(document, first);
 		size_t		useless = 0;
 
-		read_block(query, arithmetic->screening, unit, codes, document->scales + first, count);
+		read_block(query, screening, unit, document, first, count);
 		for (group = 0; group < query->groups; group += LW_SCREEN_GROUPS)
 		{
-			size_t		rest = query->groups - group;
-			size_t		groups = rest < LW_SCREEN_GROUPS ? rest : LW_SCREEN_GROUPS;
+			size_t		groups = groups_at(query, group);
 
-			lw_maxsim_pause();
+			bound_groups(query, screening, group, groups, count, above && whole);
+			if (above && whole && is_below(query, floor))
+				return SIZE_MAX;
 			useless += raise_groups(query, arithmetic, group, groups, codes, count);
 		}
 		if (useless > query->groups / 2)
 		{
-			screen->last_rest = screen->last_rest < LONGEST_REST ? 2 * screen->last_rest + 1 : LONGEST_REST;
-			screen->rest = screen->last_rest;
+			begin_rest(&screen->screens);
 			return first + count;
 		}
 	}
-	screen->last_rest = 0;
+	screen->screens.last = 0;
 	return document->tokens;
 }

@@ -42,6 +42,11 @@
  * scales are those that maxsim.c scores without decoding.  In these ranges
  * nothing overflows.  A token of zero codes has S = 0 and all bounds 0.
  *
+ * A whole document.  Sums of s times the largest coarse upper bounds of all
+ * query tokens bound the score from above; float32 sums of m <= 2^32 maxima are
+ * off by less than 1.01 m u times the sum of their magnitudes, and s, rounded,
+ * by u times itself.
+ *
  * Integers.  |c| <= `limit` and |c'| <= 64, so that sums over n dimensions stay
  * far below 2^31.  Where products of bytes are summed in 16 bits (`runs`), c is
  * so small that two neighbours have a sum of magnitudes of at most 128, and
@@ -101,6 +106,9 @@ struct LwScreening
 	 */
 	void		(*bound) (LwScreen *screen, size_t group, size_t groups, size_t count);
 
+	/* Raises highest[LW_LANES] to the upper bounds of `count` tokens. */
+	void		(*raise_highest) (const float *upper, size_t count, float *highest);
+
 	/* c' . d of pairs of a group and the block. */
 	void		(*dots) (const LwScreen *screen, size_t group, const LwPair *pairs,
 						 size_t count, int32_t *dots);
@@ -127,6 +135,8 @@ extern void lw_dots_avx2(const LwScreen *screen, size_t group, const LwPair *pai
 extern void lw_raise_lanes_avx2(LwQuery *query, size_t group, size_t groups,
 								const int8_t *const *rows, const float *factors);
 
+extern void lw_raise_highest_avx2(const float *upper, size_t count, float *highest);
+
 /* can[]: of which lanes the upper bounds of a token, [count][LW_LANES], are not less than best[]. */
 extern void lw_compare_avx2(const float *upper, const float *best, size_t count,
 							uint16_t *can);
@@ -137,12 +147,22 @@ extern const LwScreening lw_screening_neon;
 extern const LwScreening lw_screening_neon_dotprod;
 #endif
 
+/*
+ * What is tried for every document until it is of no use: then it rests for
+ * one document, and for more each time that the next try is no better.
+ */
+typedef struct LwRest
+{
+	int			left;
+	int			last;			/* 0: it was of use since */
+} LwRest;
+
 struct LwScreen
 {
 	const LwScreening *prepared;	/* for which; NULL: not yet */
 	bool		fit;			/* whether norms of all query tokens are in range */
-	int			rest;			/* documents to go unscreened, because the screen was of no use */
-	int			last_rest;		/* as many it was the last time; 0: it was of use since */
+	LwRest		screens;		/* of no use where they leave too much */
+	LwRest		floors;			/* passes to find that a document is below a floor; of no use when it isn't */
 	size_t		stride;			/* dimension in whole runs */
 	int8_t	   *codes;			/* c: [groups][stride / 4][LW_LANES][4] */
 	int32_t    *starts;			/* -128 times the sum of c: [groups][LW_LANES] */
@@ -155,6 +175,7 @@ struct LwScreen
 	uint32_t   *live;			/* [groups], a bit for each lane whose token is not zero */
 	float	   *coarse_best;	/* largest lower bounds in the document, [groups][LW_LANES] */
 	float	   *fine_best;
+	float	   *highest;		/* largest coarse upper bounds, [groups][LW_LANES] */
 	uint8_t    *bytes;			/* a block's codes as `shift` wrote them */
 	const int8_t *following;	/* where the codes go on after the block */
 	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_GROUPS][LW_SCREEN_TOKENS][LW_LANES] */
@@ -173,9 +194,9 @@ extern bool lw_screen_ready(LwQuery *query, const LwScreening *screening);
 /*
  * Sets query->maxima to those of an int8 document whose tokens need no decoding,
  * or of as many tokens as it returns: where the screen is of no use, the others
- * are left to the caller.
+ * are left to the caller.  Returns SIZE_MAX when the score is less than `floor`.
  */
 extern size_t lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic,
-								 bool unit, const LwDocument *document);
+								 bool unit, const LwDocument *document, float floor);
 
 #endif							/* LW_KERNEL_SCREEN_H */

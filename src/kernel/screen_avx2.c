@@ -257,6 +257,23 @@ static const Tile narrow_tiles[NARROW_TILE + 1] =
 {NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6};
 
 AVX2 void
+lw_raise_highest_avx2(const float *upper, size_t count, float *highest)
+{
+	__m256		low = _mm256_load_ps(highest);
+	__m256		high = _mm256_load_ps(highest + 8);
+	size_t		token;
+
+	for (token = 0; token < count; token++)
+	{
+		low = _mm256_max_ps(low, _mm256_load_ps(upper));
+		high = _mm256_max_ps(high, _mm256_load_ps(upper + 8));
+		upper += LW_LANES;
+	}
+	_mm256_store_ps(highest, low);
+	_mm256_store_ps(highest + 8, high);
+}
+
+AVX2 void
 lw_compare_avx2(const float *upper, const float *best, size_t count, uint16_t *can)
 {
 	__m256		low_best = _mm256_load_ps(best);
@@ -471,6 +488,6 @@ lw_raise_lanes_avx2(LwQuery *query, size_t group, size_t groups,
 }
 
 const LwScreening lw_screening_avx2 =
-{LIMIT, true, lw_shift_avx2, lw_unit_factors_avx2, bound, lw_dots_avx2, lw_raise_lanes_avx2};
+{LIMIT, true, lw_shift_avx2, lw_unit_factors_avx2, bound, lw_raise_highest_avx2, lw_dots_avx2, lw_raise_lanes_avx2};
 
 #endif							/* __x86_64__ */

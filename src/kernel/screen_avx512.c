@@ -293,6 +293,7 @@ dots(const LwScreen *screen, size_t group, const LwPair *pairs, size_t count, in
 }
 
 const LwScreening lw_screening_avx512 =
-{LIMIT, false, shift, lw_unit_factors_avx2, bound, dots, lw_raise_lanes_avx2};
+{LIMIT, false, shift, lw_unit_factors_avx2, bound, lw_raise_highest_avx2,
+dots, lw_raise_lanes_avx2};
 
 #endif							/* __x86_64__ */

@@ -356,6 +356,22 @@ dot_bound(LwScreen *screen, size_t group, size_t groups, size_t count)
 	find_bounds(dot_tiles, DOT_TILE, screen, group, groups, count);
 }
 
+static void
+raise_highest(const float *upper, size_t count, float *highest)
+{
+	size_t		token;
+	int			lane;
+
+	for (lane = 0; lane < LW_LANES; lane += 4)
+	{
+		float32x4_t most = vld1q_f32(highest + lane);
+
+		for (token = 0; token < count; token++)
+			most = vmaxq_f32(most, vld1q_f32(upper + token * LW_LANES + lane));
+		vst1q_f32(highest + lane, most);
+	}
+}
+
 /* Two products of codes and rests fit 16 bits: 2 * 128 * 64 < 2^15. */
 static void
 dots(const LwScreen *screen, size_t group, const LwPair *pairs, size_t count, int32_t *out)
@@ -483,8 +499,8 @@ raise_lanes(LwQuery *query, size_t group, size_t groups, const int8_t *const *ro
 }
 
 const LwScreening lw_screening_neon =
-{LIMIT, false, shift, unit_factors, bound, dots, raise_lanes};
+{LIMIT, false, shift, unit_factors, bound, raise_highest, dots, raise_lanes};
 const LwScreening lw_screening_neon_dotprod =
-{DOT_LIMIT, false, shift, unit_factors, dot_bound, dots, raise_lanes};
+{DOT_LIMIT, false, shift, unit_factors, dot_bound, raise_highest, dots, raise_lanes};
 
 #endif							/* __aarch64__ */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "kernel/decode.h"
-#include "kernel/maxsim.h"
+#include "kernel/query.h"
 #include "random.h"
 #include "unit.h"
 
@@ -32,6 +32,7 @@
 #define BRIEF 12
 
 static bool brief;
+static size_t below;			/* documents that a floor spared the kernels */
 
 typedef enum Values
 {
@@ -430,6 +431,38 @@ check_scores(const Case *c, size_t block, const char *kernel)
 	}
 }
 
+/* No document is below its own score; one that is below a floor may say so. */
+static void
+check_floors(const Case *c, const char *kernel)
+{
+	size_t		i;
+	int			higher;
+
+	for (i = 0; i < c->count; i++)
+	{
+		float		expected = c->expected[i].score;
+
+		if (c->expected[i].problem != LW_SCORE_FINE)
+			continue;
+		for (higher = 0; higher < 4; higher++)
+		{
+			float		floors[] = {-INFINITY, expected, nextafterf(expected, INFINITY), expected + fabsf(expected) / 16};
+			float		floor = floors[higher];
+			float		score;
+			LwScoreProblem problem;
+			size_t		good = lw_maxsim_above(c->query, c->scoring, &c->documents[i], 1, floor, &score, &problem);
+
+			CHECK(good == 1 && problem == LW_SCORE_FINE, "%s: floor %a, problem %d", kernel, (double) floor, problem);
+			CHECK(bits_of(score) == bits_of(expected) || (score == -INFINITY && expected < floor),
+				  "%s, scoring %d, %u x %u, document %zu of %zu tokens: %a above %a, expected %a", kernel,
+				  c->scoring, c->tokens, c->dimension, i, c->documents[i].tokens, (double) score,
+				  (double) floor, (double) expected);
+			if (score == -INFINITY && expected > -INFINITY)
+				below++;
+		}
+	}
+}
+
 static void
 check_winners(const Case *c, size_t document, const char *kernel)
 {
@@ -477,6 +510,7 @@ check_case(Case *c)
 			for (i = 1; i < (brief ? 2 : c->count); i++)
 				check_scores(c, i, lw_kernel_names[kernel]);
 		check_winners(c, random_below((uint32_t) c->count), lw_kernel_names[kernel]);
+		check_floors(c, lw_kernel_names[kernel]);
 	}
 	lw_kernel_cap(LW_KERNEL_AUTO);
 	for (i = 0; i < c->count; i++)
@@ -710,5 +744,8 @@ main(void)
 	check_positions();
 	check_kinds();
 	check_random();
+	if (lw_arithmetic()->screening != NULL)
+		CHECK(below > (brief ? 0 : 100), "only %zu documents were found below a floor", below);
+	printf("maxsim: %zu documents below a floor\n", below);
 	return unit_done("maxsim");
 }

@@ -25,6 +25,8 @@
 #define MAX_QUERY (MAX_GROUPS * LW_LANES)
 #define MAX_DIMENSION LW_SCREEN_DIMENSION
 #define MAX_TOKENS 130
+#define LONG_TOKENS (2 * LW_SCREEN_TOKENS + 20)
+#define LONG_DIMENSION 64
 
 typedef enum Shape
 {
@@ -36,7 +38,7 @@ typedef enum Shape
 
 static float vectors[MAX_QUERY * MAX_DIMENSION];
 static int8_t codes[MAX_TOKENS * MAX_DIMENSION];
-static float scales[MAX_TOKENS];
+static float scales[LONG_TOKENS];
 
 static void
 fill(size_t query_tokens, size_t dimension, size_t tokens, Shape shape)
@@ -126,7 +128,7 @@ check(const LwArithmetic *arithmetic, const char *name, size_t groups, size_t di
 	query = lw_query_init(memory, vectors, query_tokens, (uint32_t) dimension);
 	CHECK(lw_screen_ready(query, arithmetic->screening) && query->screen->live[groups - 1] == 0xffff,
 		  "%s, dimension %zu: not ready", name, dimension);
-	CHECK(lw_screen_document(query, arithmetic, unit, &document) == tokens, "%s", name);
+	CHECK(lw_screen_document(query, arithmetic, unit, &document, -INFINITY) == tokens, "%s", name);
 	compare(query, tokens, name);
 	for (i = 0; i < tokens; i++)
 		left += (size_t) __builtin_popcount(query->screen->can[0][i]);
@@ -168,15 +170,48 @@ check_rest(const LwArithmetic *arithmetic, const char *name)
 	CHECK(count_rest(query, arithmetic->screening) == 0, "%s", name);
 	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 	{
-		CHECK(lw_screen_document(query, arithmetic, true, &document) == LW_SCREEN_TOKENS, "%s", name);
+		CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == LW_SCREEN_TOKENS, "%s", name);
 		CHECK(count_rest(query, arithmetic->screening) == expected[i], "%s: time %zu", name, i);
 	}
 	memset(codes + 1, -1, tokens - 1);
-	CHECK(lw_screen_document(query, arithmetic, true, &document) == tokens, "%s", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == tokens, "%s", name);
 	CHECK(count_rest(query, arithmetic->screening) == 0, "%s", name);
 	memset(codes, 1, tokens);
-	CHECK(lw_screen_document(query, arithmetic, true, &document) == LW_SCREEN_TOKENS, "%s", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == LW_SCREEN_TOKENS, "%s", name);
 	CHECK(count_rest(query, arithmetic->screening) == 1, "%s", name);
+	free(memory);
+}
+
+/*
+ * A document of several blocks is found below a floor that its score is far
+ * below, and never below its score; a pass that was in vain is not made again
+ * for the next document.
+ */
+static void
+check_floor(const LwArithmetic *arithmetic, const char *name, size_t groups)
+{
+	uint32_t	query_tokens = (uint32_t) groups * LW_LANES;
+	LwDocument	document = {codes, scales, LONG_TOKENS};
+	void	   *memory = aligned_alloc(64, lw_query_size(query_tokens, LONG_DIMENSION));
+	float		maxima[MAX_QUERY];
+	float		score = 0;
+	LwQuery    *query;
+	size_t		i;
+
+	fill(query_tokens, LONG_DIMENSION, LONG_TOKENS, GAUSSIAN);
+	query = lw_query_init(memory, vectors, query_tokens, LONG_DIMENSION);
+	CHECK(lw_screen_ready(query, arithmetic->screening), "%s", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == LONG_TOKENS, "%s", name);
+	for (i = 0; i < query_tokens; i++)
+		score += query->maxima[i];
+	memcpy(maxima, query->maxima, sizeof(float) * query_tokens);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score * 1.25f) == SIZE_MAX, "%s: not below", name);
+	CHECK(query->screen->floors.left == 0, "%s: rests", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score) == LONG_TOKENS &&
+		  memcmp(maxima, query->maxima, sizeof(float) * query_tokens) == 0, "%s: its own score", name);
+	CHECK(query->screen->floors.left == 1, "%s: does not rest", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score * 1.25f) == LONG_TOKENS, "%s: no rest", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score * 1.25f) == SIZE_MAX, "%s: rests too long", name);
 	free(memory);
 }
 
@@ -222,6 +257,8 @@ check_arithmetic(const LwArithmetic *arithmetic, const char *name)
 		check(arithmetic, name, 2, 5000, 13, (Shape) shape);
 		check(arithmetic, name, 1, LW_SCREEN_DIMENSION, 13, (Shape) shape);
 	}
+	for (groups = 1; groups <= MAX_GROUPS; groups++)
+		check_floor(arithmetic, name, groups);
 	check_rest(arithmetic, name);
 	check_unfit(arithmetic->screening);
 }
