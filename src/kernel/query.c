@@ -29,7 +29,6 @@ typedef struct Layout
 	size_t		fine;
 	size_t		live;
 	size_t		coarse_best;
-	size_t		fine_best;
 	size_t		bytes;
 	size_t		upper;
 	size_t		end;
@@ -78,7 +77,6 @@ lay_out(Layout *at, size_t tokens, size_t dimension)
 		reserve(&at->end, &at->fine, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->live, groups, 1, sizeof(uint32_t)) &&
 		reserve(&at->end, &at->coarse_best, groups, LW_LANES, sizeof(float)) &&
-		reserve(&at->end, &at->fine_best, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, LW_SCREEN_PITCH(stride), 1) &&
 		reserve(&at->end, &at->upper, LW_SCREEN_GROUPS * LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
 }
@@ -156,7 +154,6 @@ lw_query_init(void *memory, const float *vectors, uint32_t tokens,
 		screen->fine = (float *) (base + at.fine);
 		screen->live = (uint32_t *) (base + at.live);
 		screen->coarse_best = (float *) (base + at.coarse_best);
-		screen->fine_best = (float *) (base + at.fine_best);
 		screen->bytes = (uint8_t *) (base + at.bytes);
 		screen->upper = (float *) (base + at.upper);
 		query->screen = screen;

@@ -9,6 +9,7 @@
 #include "kernel/screen.h"
 
 #include <math.h>
+#include <string.h>
 
 #define NORM_LOW 0x1p-40
 #define NORM_HIGH 0x1p40
@@ -149,8 +150,8 @@ read_block(LwQuery *query, const LwScreening *screening, bool unit,
 
 /*
  * Lists the pairs that coarse bounds leave of a group's live lanes; returns
- * how many, or more than `room`.  Four tokens at a time, since which of them has a pair is a coin
- * toss that processors foretell badly.
+ * how many, or more than `room`.  Four tokens at a time, since which of them
+ * has a pair is a coin toss that processors foretell badly.
  */
 static size_t
 list_pairs(uint16_t *can, uint32_t live_lanes, size_t count, Pair *pairs, size_t room)
@@ -180,40 +181,44 @@ list_pairs(uint16_t *can, uint32_t live_lanes, size_t count, Pair *pairs, size_t
 	return found;
 }
 
-/* Finds fine bounds of pairs. */
-static void
-bound_pairs(LwQuery *query, const LwScreening *screening, size_t group,
-			const int8_t *codes, Pair *pairs, size_t count)
+/*
+ * Drops the pairs that fine bounds rule out; returns how many are left.  A
+ * lane's only pair in the document so far is scored in any case and needs none.
+ */
+static size_t
+keep_pairs(const LwQuery *query, const LwScreening *screening, size_t group,
+		   const int8_t *codes, Pair *pairs, size_t count)
 {
-	LwScreen   *screen = query->screen;
+	const LwScreen *screen = query->screen;
 	size_t		dimension = query->dimension;
 	const float *vectors = screen->vectors + group * LW_LANES * dimension;
 	const float *fine = screen->fine + group * LW_LANES;
-	float	   *best = screen->fine_best + group * LW_LANES;
+	float		best[LW_LANES];
+	uint16_t	pairs_of[LW_LANES] = {0};
+	size_t		kept = 0;
 	size_t		i;
 
+	memcpy(best, query->maxima + group * LW_LANES, sizeof(best));
+	for (i = 0; i < count; i++)
+		pairs_of[pairs[i].lane]++;
 	for (i = 0; i < count; i++)
 	{
 		size_t		token = pairs[i].token;
 		size_t		lane = pairs[i].lane;
-		float		value = screening->dot(vectors + lane * dimension, codes + token * dimension,
-										   dimension) * screen->factors[token];
-		float		margin = fine[lane] * screen->sizes[token];
-		float		lower = value - margin;
+		float		value;
+		float		margin;
+		float		lower;
 
+		pairs[i].upper = INFINITY;
+		if (pairs_of[lane] == 1 && best[lane] == -INFINITY)
+			continue;
+		value = screening->dot(vectors + lane * dimension, codes + token * dimension, dimension) *
+			screen->factors[token];
+		margin = fine[lane] * screen->sizes[token];
+		lower = value - margin;
 		pairs[i].upper = value + margin;
 		best[lane] = lower > best[lane] ? lower : best[lane];
 	}
-}
-
-/* Drops the pairs that fine bounds rule out; returns how many are left. */
-static size_t
-keep_pairs(const LwScreen *screen, size_t group, Pair *pairs, size_t count)
-{
-	const float *best = screen->fine_best + group * LW_LANES;
-	size_t		kept = 0;
-	size_t		i;
-
 	for (i = 0; i < count; i++)
 	{
 		pairs[kept] = pairs[i];
@@ -298,8 +303,7 @@ score_left(LwQuery *query, const LwScreening *screening, size_t group,
 
 	if (found > room)
 		return false;
-	bound_pairs(query, screening, group, codes, pairs, found);
-	found = keep_pairs(query->screen, group, pairs, found);
+	found = keep_pairs(query, screening, group, codes, pairs, found);
 	score_pairs(query, screening, group, codes, pairs, found);
 	return true;
 }
@@ -347,7 +351,6 @@ lw_screen_document(LwQuery *query, const LwArithmetic *arithmetic, bool unit,
 	{
 		query->maxima[i] = screen->live[i / LW_LANES] >> i % LW_LANES & 1 ? -INFINITY : 0.0f;
 		screen->coarse_best[i] = -INFINITY;
-		screen->fine_best[i] = -INFINITY;
 	}
 	for (first = 0; first < document->tokens; first += LW_SCREEN_TOKENS)
 	{

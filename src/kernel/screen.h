@@ -118,8 +118,7 @@ struct LwScreen
 	float	   *coarse;			/* b: [groups][LW_LANES] */
 	float	   *fine;			/* B: [groups][LW_LANES] */
 	uint32_t   *live;			/* [groups], a bit for each lane whose token is not zero */
-	float	   *coarse_best;	/* largest lower bounds in the document, [groups][LW_LANES] */
-	float	   *fine_best;
+	float	   *coarse_best;	/* largest lower bounds in the document: [groups][LW_LANES] */
 	uint8_t    *bytes;			/* codes + 128 of a block, as `shift` orders them */
 	const int8_t *following;	/* where the codes go on after the block */
 	float	   *upper;			/* coarse upper bounds: [LW_SCREEN_GROUPS][LW_SCREEN_TOKENS][LW_LANES] */

@@ -61,7 +61,7 @@ fill(size_t query_tokens, size_t dimension, size_t tokens, Shape shape)
 
 /* Compares maxima, and the bounds left in the screen, with the similarities. */
 static void
-compare(const LwQuery *query, size_t tokens, const char *name)
+compare(const LwQuery *query, const LwScreening *screening, size_t tokens, const char *name)
 {
 	const LwScreen *screen = query->screen;
 	size_t		dimension = query->dimension;
@@ -74,6 +74,7 @@ compare(const LwQuery *query, size_t tokens, const char *name)
 		const float *uppers = screen->upper + (lane / LW_LANES - bounded) * LW_SCREEN_TOKENS * LW_LANES;
 		double		largest = 0;
 		float		best = -INFINITY;
+		double		near = -INFINITY;
 		double		step;
 		size_t		token;
 		size_t		i;
@@ -85,26 +86,32 @@ compare(const LwQuery *query, size_t tokens, const char *name)
 		{
 			double		slack = 2.001 * (double) screen->coarse[lane] * (double) screen->sizes[token];
 			float		similarity = 0;
+			float		value = screening->dot(vector, codes + token * dimension, dimension) *
+				screen->factors[token];
 			double		exact;
 			double		upper;
 
 			for (i = 0; i < dimension; i++)
 				similarity = fmaf(vector[i], codes[token * dimension + i], similarity);
 			similarity *= screen->factors[token];
+			exact = (double) similarity / step;
 			best = similarity > best ? similarity : best;
+			near = fmax(near, exact - slack);
+			CHECK(fabs((double) value - (double) similarity) <=
+				  (double) screen->fine[lane] * (double) screen->sizes[token],
+				  "%s, dimension %zu, lane %zu, token %zu: %a, fine %a", name, dimension, lane,
+				  token, (double) similarity, (double) value);
 			if (lane / LW_LANES < bounded)
 				continue;
-			exact = (double) similarity / step;
 			upper = uppers[token * LW_LANES + lane % LW_LANES];
 			CHECK(exact <= upper && upper <= exact + slack,
 				  "%s, dimension %zu, lane %zu, token %zu of %zu: %a, upper bound %a", name,
 				  dimension, lane, token, tokens, exact, upper);
 		}
 		CHECK((double) screen->coarse_best[lane] <= (double) best / step &&
-			  screen->fine_best[lane] <= best,
-			  "%s, dimension %zu, lane %zu: best %a, lower bounds %a * %a and %a", name, dimension,
-			  lane, (double) best, (double) screen->coarse_best[lane], step,
-			  (double) screen->fine_best[lane]);
+			  (double) screen->coarse_best[lane] >= near,
+			  "%s, dimension %zu, lane %zu: best %a, lower bound %a * %a", name, dimension, lane,
+			  (double) best, (double) screen->coarse_best[lane], step);
 		CHECK(query->maxima[lane] == best, "%s, dimension %zu, lane %zu: %a of %a", name,
 			  dimension, lane, (double) query->maxima[lane], (double) best);
 	}
@@ -127,7 +134,7 @@ check(const LwArithmetic *arithmetic, const char *name, size_t groups, size_t di
 	CHECK(lw_screen_ready(query, arithmetic->screening) && query->screen->live[groups - 1] == 0xffff,
 		  "%s, dimension %zu: not ready", name, dimension);
 	CHECK(lw_screen_document(query, arithmetic, unit, &document) == tokens, "%s", name);
-	compare(query, tokens, name);
+	compare(query, arithmetic->screening, tokens, name);
 	for (i = 0; i < tokens; i++)
 		left += (size_t) __builtin_popcount(query->screen->can[0][i]);
 	if (shape == GAUSSIAN && dimension >= 100 && dimension <= 800 && tokens >= 70 && unit)
