@@ -4,9 +4,11 @@
 #	plain	as shipped			unit programs
 #	asan	ASan and UBSan		unit programs and corpus replays
 #	fuzzer	clang's libFuzzer	`make fuzz`, FUZZ_TIME seconds for each target
+#	aarch64	for that processor	unit programs over format/ and kernel/, statically linked
 
 FUZZ_TIME ?= 60
 FUZZ_CC ?= clang
+AARCH64_CC ?= aarch64-linux-gnu-gcc
 
 LW_BUILD = test/build
 LW_LOW = $(filter src/format/% src/kernel/% src/store/%,$(OBJS))
@@ -24,29 +26,39 @@ SANITIZE = -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=addr
 plain_cc = $(CC) -O2 -fno-strict-aliasing -fwrapv
 asan_cc = $(CC) $(SANITIZE)
 fuzzer_cc = $(FUZZ_CC) $(SANITIZE) -fsanitize=fuzzer-no-link
+aarch64_cc = $(AARCH64_CC) -O2 -fno-strict-aliasing -fwrapv
 
 LW_PROGRAMS = $(LW_UNIT:%=$(LW_BUILD)/plain/%) $(LW_UNIT:%=$(LW_BUILD)/asan/%) \
 	$(LW_FUZZ:%=$(LW_BUILD)/asan/%)
 LW_FUZZERS = $(LW_FUZZ:%=$(LW_BUILD)/fuzzer/%)
+LW_AARCH64 = $(patsubst test/unit/%.c,$(LW_BUILD)/aarch64/%, \
+	$(shell grep -LE '"(store|section)/' test/unit/test_*.c 2>/dev/null))
 
 # $(1) is the flavour; kept objects and their .d files follow the sources' paths.
-define flavour
+define objects
 $(LW_BUILD)/$(1)/%.o: %.c
 	@$(MKDIR_P) $$(@D)
 	$$($(1)_cc) $$(LW_CPPFLAGS) $$(LW_CFLAGS) -MMD -MP -c -o $$@ $$<
+endef
+define flavour
+$(call objects,$(1))
 $(LW_BUILD)/$(1)/test_%: $(LW_BUILD)/$(1)/test/unit/test_%.o $(LW_LOW:%=$(LW_BUILD)/$(1)/%)
 	$$($(1)_cc) -o $$@ $$^ $$(LW_LIBS)
 endef
 $(foreach f,plain asan fuzzer,$(eval $(call flavour,$(f))))
+$(eval $(call objects,aarch64))
 
 $(LW_BUILD)/asan/fuzz_%: $(addprefix $(LW_BUILD)/asan/,test/fuzz/fuzz_%.o test/fuzz/replay.o $(LW_LOW))
 	$(asan_cc) -o $@ $^ $(LW_LIBS)
 $(LW_BUILD)/fuzzer/fuzz_%: $(addprefix $(LW_BUILD)/fuzzer/,test/fuzz/fuzz_%.o $(LW_LOW))
 	$(fuzzer_cc) -fsanitize=fuzzer -o $@ $^ $(LW_LIBS)
+$(LW_BUILD)/aarch64/test_%: $(addprefix $(LW_BUILD)/aarch64/,test/unit/test_%.o $(filter src/format/% src/kernel/%,$(LW_LOW)))
+	$(aarch64_cc) -static -o $@ $^ -lm
 
 .SECONDARY:
-.PHONY: programs fuzz
+.PHONY: programs aarch64-programs fuzz
 programs: $(LW_PROGRAMS)
+aarch64-programs: $(LW_AARCH64)
 
 fuzz: $(LW_FUZZERS)
 	for program in $(LW_FUZZERS); do \

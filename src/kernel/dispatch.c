@@ -13,6 +13,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 const char *const lw_kernel_names[LW_KERNEL_COUNT] =
@@ -24,6 +26,9 @@ static const LwArithmetic *arithmetics[LW_KERNEL_COUNT] =
 #if defined(__x86_64__)
 	[LW_KERNEL_AVX2] = &lw_arithmetic_avx2,
 	[LW_KERNEL_AVX512] = &lw_arithmetic_avx512,
+#endif
+#if defined(__aarch64__)
+	[LW_KERNEL_NEON] = &lw_arithmetic_neon,
 #endif
 };
 
@@ -91,6 +96,17 @@ detect(void)
 	if (has(ecx, CPU_AVX512VNNI))
 		arithmetics[LW_KERNEL_AVX512] = &lw_arithmetic_avx512_vnni;
 	return LW_KERNEL_AVX512;
+}
+
+#elif defined(__aarch64__)
+
+/* NEON is part of every such processor; asks whether SDOT is. */
+static LwKernel
+detect(void)
+{
+	if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0)
+		arithmetics[LW_KERNEL_NEON] = &lw_arithmetic_neon_dotprod;
+	return LW_KERNEL_NEON;
 }
 
 #else

@@ -10,8 +10,7 @@
  * constants address them all, and tokens of 4096 codes don't compete for one
  * line of the cache.
  *
- * Dot products of what bounds leave are as with AVX2, which every such
- * processor has.
+ * Scores of what bounds leave are as with AVX2, which every such processor has.
  *
  *-------------------------------------------------------------------------
  */
@@ -264,7 +263,37 @@ bound(LwScreen *screen, size_t group, size_t groups, size_t count)
 	}
 }
 
+static AVX512 void
+dots(const LwScreen *screen, size_t group, const LwPair *pairs, size_t count, int32_t *out)
+{
+	const int32_t *starts = screen->rest_starts + group * LW_LANES;
+	size_t		stride = screen->stride;
+	size_t		chunks = (stride + CHUNK - 1) / CHUNK;
+	size_t		pair;
+
+	for (pair = 0; pair < count; pair++)
+	{
+		size_t		token = pairs[pair].token;
+		size_t		lane = pairs[pair].lane;
+		const uint8_t *bytes = screen->bytes + (token / TILE * TILE * chunks + token % TILE) * CHUNK;
+		const int8_t *rests = screen->rests + (group * LW_LANES + lane) * stride;
+		__m512i		sums = _mm512_setzero_si512();
+		size_t		i;
+
+		for (i = 0; i < stride; i += CHUNK)
+		{
+			size_t		left = stride - i;
+			__mmask64	there = left < CHUNK ? ~UINT64_C(0) >> (CHUNK - left) : ~UINT64_C(0);
+
+			sums = add_products(sums, _mm512_load_si512(bytes), _mm512_maskz_loadu_epi8(there, rests + i));
+			bytes += TILE * CHUNK;
+		}
+		out[pair] = _mm512_reduce_add_epi32(sums) + starts[lane];
+	}
+}
+
 const LwScreening lw_screening_avx512 =
-{LIMIT, shift, lw_unit_factors_avx2, bound, lw_dot_avx2, lw_raise_lanes_avx2};
+{LIMIT, false, shift, lw_unit_factors_avx2, bound, lw_raise_highest_avx2,
+dots, lw_raise_lanes_avx2};
 
 #endif							/* __x86_64__ */

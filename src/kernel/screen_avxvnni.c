@@ -149,6 +149,7 @@ bound(LwScreen *screen, size_t group, size_t groups, size_t count)
 }
 
 const LwScreening lw_screening_avxvnni =
-{LIMIT, lw_shift_avx2, lw_unit_factors_avx2, bound, lw_dot_avx2, lw_raise_lanes_avx2};
+{LIMIT, false, lw_shift_avx2, lw_unit_factors_avx2, bound, lw_raise_highest_avx2,
+lw_dots_avx2, lw_raise_lanes_avx2};
 
 #endif							/* __x86_64__ */

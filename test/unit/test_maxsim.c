@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "kernel/decode.h"
-#include "kernel/maxsim.h"
+#include "kernel/query.h"
 #include "random.h"
 #include "unit.h"
 
@@ -28,6 +28,12 @@
 #define POSITION_DIMENSION 5
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 0x1p40f
+
+/* Of how many random cases a brief run takes one: an emulated processor is slow. */
+#define BRIEF 12
+
+static bool brief;
+static size_t below;			/* documents that a floor spared the kernels */
 
 typedef enum Values
 {
@@ -426,6 +432,38 @@ check_scores(const Case *c, size_t block, const char *kernel)
 	}
 }
 
+/* No document is below its own score; one that is below a floor may say so. */
+static void
+check_floors(const Case *c, const char *kernel)
+{
+	size_t		i;
+	int			higher;
+
+	for (i = 0; i < c->count; i++)
+	{
+		float		expected = c->expected[i].score;
+
+		if (c->expected[i].problem != LW_SCORE_FINE)
+			continue;
+		for (higher = 0; higher < 4; higher++)
+		{
+			float		floors[] = {-INFINITY, expected, nextafterf(expected, INFINITY), expected + fabsf(expected) / 16};
+			float		floor = floors[higher];
+			float		score;
+			LwScoreProblem problem;
+			size_t		good = lw_maxsim_above(c->query, c->scoring, &c->documents[i], 1, floor, &score, &problem);
+
+			CHECK(good == 1 && problem == LW_SCORE_FINE, "%s: floor %a, problem %d", kernel, (double) floor, problem);
+			CHECK(bits_of(score) == bits_of(expected) || (score == -INFINITY && expected < floor),
+				  "%s, scoring %d, %u x %u, document %zu of %zu tokens: %a above %a, expected %a", kernel,
+				  c->scoring, c->tokens, c->dimension, i, c->documents[i].tokens, (double) score,
+				  (double) floor, (double) expected);
+			if (score == -INFINITY && expected > -INFINITY)
+				below++;
+		}
+	}
+}
+
 static void
 check_winners(const Case *c, size_t document, const char *kernel)
 {
@@ -470,9 +508,10 @@ check_case(Case *c)
 		lw_kernel_cap((LwKernel) kernel);
 		check_scores(c, c->count, lw_kernel_names[kernel]);
 		if (kernel != LW_KERNEL_SCALAR)
-			for (i = 1; i < c->count; i++)
+			for (i = 1; i < (brief ? 2 : c->count); i++)
 				check_scores(c, i, lw_kernel_names[kernel]);
 		check_winners(c, random_below((uint32_t) c->count), lw_kernel_names[kernel]);
+		check_floors(c, lw_kernel_names[kernel]);
 	}
 	lw_kernel_cap(LW_KERNEL_AUTO);
 	for (i = 0; i < c->count; i++)
@@ -492,6 +531,8 @@ run_case(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_ki
 	Case		c = {0};
 	void	   *memory;
 
+	if (brief && random_below(BRIEF) > 0)
+		return;
 	c.tokens = tokens;
 	c.dimension = dimension;
 	c.scoring = scoring;
@@ -675,6 +716,9 @@ check_kernels(void)
 	int			kernel;
 
 	CHECK(lw_kernel_available(LW_KERNEL_SCALAR), "scalar");
+#if defined(__aarch64__)
+	CHECK(lw_kernel_available(LW_KERNEL_NEON), "neon");
+#endif
 	lw_kernel_cap(LW_KERNEL_SCALAR);
 	CHECK(lw_kernel_active() == LW_KERNEL_SCALAR, "capped");
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
@@ -702,11 +746,15 @@ check_sizes(void)
 int
 main(void)
 {
+	brief = getenv("LATEWEAVE_BRIEF") != NULL;
 	check_kernels();
 	check_sizes();
 	check_infinities();
 	check_positions();
 	check_kinds();
 	check_random();
+	if (lw_arithmetic()->screening != NULL)
+		CHECK(below > (brief ? 0 : 100), "only %zu documents were found below a floor", below);
+	printf("maxsim: %zu documents below a floor\n", below);
 	return unit_done("maxsim");
 }

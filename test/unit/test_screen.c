@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "kernel/screen.h"
 #include "random.h"
 #include "unit.h"
@@ -21,6 +25,8 @@
 #define MAX_QUERY (MAX_GROUPS * LW_LANES)
 #define MAX_DIMENSION LW_SCREEN_DIMENSION
 #define MAX_TOKENS 130
+#define LONG_TOKENS (2 * LW_SCREEN_TOKENS + 20)
+#define LONG_DIMENSION 64
 
 typedef enum Shape
 {
@@ -32,7 +38,7 @@ typedef enum Shape
 
 static float vectors[MAX_QUERY * MAX_DIMENSION];
 static int8_t codes[MAX_TOKENS * MAX_DIMENSION];
-static float scales[MAX_TOKENS];
+static float scales[LONG_TOKENS];
 
 static void
 fill(size_t query_tokens, size_t dimension, size_t tokens, Shape shape)
@@ -61,7 +67,7 @@ fill(size_t query_tokens, size_t dimension, size_t tokens, Shape shape)
 
 /* Compares maxima, and the bounds left in the screen, with the similarities. */
 static void
-compare(const LwQuery *query, const LwScreening *screening, size_t tokens, const char *name)
+compare(const LwQuery *query, size_t tokens, const char *name)
 {
 	const LwScreen *screen = query->screen;
 	size_t		dimension = query->dimension;
@@ -72,22 +78,16 @@ compare(const LwQuery *query, const LwScreening *screening, size_t tokens, const
 	{
 		const float *vector = vectors + lane * dimension;
 		const float *uppers = screen->upper + (lane / LW_LANES - bounded) * LW_SCREEN_TOKENS * LW_LANES;
-		double		largest = 0;
 		float		best = -INFINITY;
 		double		near = -INFINITY;
-		double		step;
+		double		step = (double) screen->steps[lane];
 		size_t		token;
 		size_t		i;
 
-		for (i = 0; i < dimension; i++)
-			largest = fmax(largest, fabs((double) vector[i]));
-		step = largest / screen->limit;
 		for (token = 0; token < tokens; token++)
 		{
 			double		slack = 2.001 * (double) screen->coarse[lane] * (double) screen->sizes[token];
 			float		similarity = 0;
-			float		value = screening->dot(vector, codes + token * dimension, dimension) *
-				screen->factors[token];
 			double		exact;
 			double		upper;
 
@@ -97,10 +97,6 @@ compare(const LwQuery *query, const LwScreening *screening, size_t tokens, const
 			exact = (double) similarity / step;
 			best = similarity > best ? similarity : best;
 			near = fmax(near, exact - slack);
-			CHECK(fabs((double) value - (double) similarity) <=
-				  (double) screen->fine[lane] * (double) screen->sizes[token],
-				  "%s, dimension %zu, lane %zu, token %zu: %a, fine %a", name, dimension, lane,
-				  token, (double) similarity, (double) value);
 			if (lane / LW_LANES < bounded)
 				continue;
 			upper = uppers[token * LW_LANES + lane % LW_LANES];
@@ -109,9 +105,11 @@ compare(const LwQuery *query, const LwScreening *screening, size_t tokens, const
 				  dimension, lane, token, tokens, exact, upper);
 		}
 		CHECK((double) screen->coarse_best[lane] <= (double) best / step &&
-			  (double) screen->coarse_best[lane] >= near,
-			  "%s, dimension %zu, lane %zu: best %a, lower bound %a * %a", name, dimension, lane,
-			  (double) best, (double) screen->coarse_best[lane], step);
+			  (double) screen->coarse_best[lane] >= near &&
+			  (double) screen->fine_best[lane] <= (double) best / step,
+			  "%s, dimension %zu, lane %zu: best %a, lower bounds %a and %a of steps of %a", name,
+			  dimension, lane, (double) best, (double) screen->coarse_best[lane],
+			  (double) screen->fine_best[lane], step);
 		CHECK(query->maxima[lane] == best, "%s, dimension %zu, lane %zu: %a of %a", name,
 			  dimension, lane, (double) query->maxima[lane], (double) best);
 	}
@@ -133,8 +131,8 @@ check(const LwArithmetic *arithmetic, const char *name, size_t groups, size_t di
 	query = lw_query_init(memory, vectors, query_tokens, (uint32_t) dimension);
 	CHECK(lw_screen_ready(query, arithmetic->screening) && query->screen->live[groups - 1] == 0xffff,
 		  "%s, dimension %zu: not ready", name, dimension);
-	CHECK(lw_screen_document(query, arithmetic, unit, &document) == tokens, "%s", name);
-	compare(query, arithmetic->screening, tokens, name);
+	CHECK(lw_screen_document(query, arithmetic, unit, &document, -INFINITY) == tokens, "%s", name);
+	compare(query, tokens, name);
 	for (i = 0; i < tokens; i++)
 		left += (size_t) __builtin_popcount(query->screen->can[0][i]);
 	if (shape == GAUSSIAN && dimension >= 100 && dimension <= 800 && tokens >= 70 && unit)
@@ -175,15 +173,48 @@ check_rest(const LwArithmetic *arithmetic, const char *name)
 	CHECK(count_rest(query, arithmetic->screening) == 0, "%s", name);
 	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 	{
-		CHECK(lw_screen_document(query, arithmetic, true, &document) == LW_SCREEN_TOKENS, "%s", name);
+		CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == LW_SCREEN_TOKENS, "%s", name);
 		CHECK(count_rest(query, arithmetic->screening) == expected[i], "%s: time %zu", name, i);
 	}
 	memset(codes + 1, -1, tokens - 1);
-	CHECK(lw_screen_document(query, arithmetic, true, &document) == tokens, "%s", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == tokens, "%s", name);
 	CHECK(count_rest(query, arithmetic->screening) == 0, "%s", name);
 	memset(codes, 1, tokens);
-	CHECK(lw_screen_document(query, arithmetic, true, &document) == LW_SCREEN_TOKENS, "%s", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == LW_SCREEN_TOKENS, "%s", name);
 	CHECK(count_rest(query, arithmetic->screening) == 1, "%s", name);
+	free(memory);
+}
+
+/*
+ * A document of several blocks is found below a floor that its score is far
+ * below, and never below its score; a pass that was in vain is not made again
+ * for the next document.
+ */
+static void
+check_floor(const LwArithmetic *arithmetic, const char *name, size_t groups)
+{
+	uint32_t	query_tokens = (uint32_t) groups * LW_LANES;
+	LwDocument	document = {codes, scales, LONG_TOKENS};
+	void	   *memory = aligned_alloc(64, lw_query_size(query_tokens, LONG_DIMENSION));
+	float		maxima[MAX_QUERY];
+	float		score = 0;
+	LwQuery    *query;
+	size_t		i;
+
+	fill(query_tokens, LONG_DIMENSION, LONG_TOKENS, GAUSSIAN);
+	query = lw_query_init(memory, vectors, query_tokens, LONG_DIMENSION);
+	CHECK(lw_screen_ready(query, arithmetic->screening), "%s", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, -INFINITY) == LONG_TOKENS, "%s", name);
+	for (i = 0; i < query_tokens; i++)
+		score += query->maxima[i];
+	memcpy(maxima, query->maxima, sizeof(float) * query_tokens);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score * 1.25f) == SIZE_MAX, "%s: not below", name);
+	CHECK(query->screen->floors.left == 0, "%s: rests", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score) == LONG_TOKENS &&
+		  memcmp(maxima, query->maxima, sizeof(float) * query_tokens) == 0, "%s: its own score", name);
+	CHECK(query->screen->floors.left == 1, "%s: does not rest", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score * 1.25f) == LONG_TOKENS, "%s: no rest", name);
+	CHECK(lw_screen_document(query, arithmetic, true, &document, score * 1.25f) == SIZE_MAX, "%s: rests too long", name);
 	free(memory);
 }
 
@@ -229,6 +260,8 @@ check_arithmetic(const LwArithmetic *arithmetic, const char *name)
 		check(arithmetic, name, 2, 5000, 13, (Shape) shape);
 		check(arithmetic, name, 1, LW_SCREEN_DIMENSION, 13, (Shape) shape);
 	}
+	for (groups = 1; groups <= MAX_GROUPS; groups++)
+		check_floor(arithmetic, name, groups);
 	check_rest(arithmetic, name);
 	check_unfit(arithmetic->screening);
 }
@@ -238,14 +271,20 @@ main(void)
 {
 	int			kernel;
 
+#if defined(__aarch64__)
+	CHECK(lw_arithmetic()->screening == ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ?
+										 &lw_screening_neon_dotprod : &lw_screening_neon), "SDOT");
+#endif
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
 	{
 		if (!lw_kernel_available((LwKernel) kernel))
 			continue;
 		lw_kernel_cap((LwKernel) kernel);
 		CHECK(lw_kernel_active() == (LwKernel) kernel, "cap");
-		if (lw_arithmetic()->screening != NULL)
-			check_arithmetic(lw_arithmetic(), lw_kernel_names[kernel]);
+		if (lw_arithmetic()->screening == NULL)
+			continue;
+		printf("screen: %s, codes up to %d\n", lw_kernel_names[kernel], lw_arithmetic()->screening->limit);
+		check_arithmetic(lw_arithmetic(), lw_kernel_names[kernel]);
 	}
 #if defined(__x86_64__)
 	lw_kernel_cap(LW_KERNEL_AVX2);
