@@ -34,7 +34,7 @@ class Session:
         sys.exit("".join(answer[-20:]) + "psql ended")
 
     def calls(self, text):
-        """(label, ms, ms of the kernel or None) of each call that the text makes; see bench.sql."""
+        """(label, ms) of each call that the text makes; see bench.sql."""
         label = kernel = planning = None
         for line in self.lines(text):
             if match := re.match(r"\d+\|.*", line):
@@ -44,23 +44,20 @@ class Session:
             elif match := re.match(r"Planning Time: ([0-9.]+) ms", line):
                 planning = float(match[1])
             elif match := re.match(r"Execution Time: ([0-9.]+) ms", line):
-                yield label, planning + float(match[1]), kernel
+                yield label, planning + float(match[1]) if kernel is None else kernel
                 kernel = None
             elif "ERROR:" in line:
                 sys.exit(line)
 
 
 def measure(session, directory, n, csv):
-    """The calls of bench.sql, beside the kernel's share of a rerank."""
+    """The calls of bench.sql."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bench.sql")
     times = {}
-    for label, ms, kernel in session.calls(f"\\set data {directory}\n\\set turns {n}\n\\i {script}"):
+    for label, ms in session.calls(f"\\set data {directory}\n\\set turns {n}\n\\i {script}"):
         turn, name = label.split("|")
-        if turn == "0":
-            continue
-        if name.startswith("lateweave_rerank"):
-            times.setdefault(f"kernel of {name}", []).append(kernel)
-        times.setdefault(name, []).append(ms)
+        if turn != "0":
+            times.setdefault(name, []).append(ms)
     label, multiplications = turns.shape(directory)
     own = {name: times.pop(name) for name in ("kernel of lateweave_rerank, float32", "lateweave_rerank, float32")}
     missing = [] if any("pgvector" in name for name in times) else ["pgvector, MaxSim in SQL, float32"]
@@ -81,7 +78,7 @@ def measure_reference(session, directory, n, csv):
         run = bench_peers.fastest(peers[theirs])[1]
         times = {ours: [], theirs: []}
         for turn in range(n + 1):
-            (_, ms, _), = session.calls(f"SELECT explain FROM calls WHERE name = '{ours}' \\gexec")
+            (_, ms), = session.calls(f"SELECT explain FROM calls WHERE name = '{ours}' \\gexec")
             reference_ms = turns.milliseconds(run)
             if turn > 0:
                 times[ours].append(ms)
