@@ -20,8 +20,9 @@ install_peers() {
 		return
 	fi
 	for package in numpy lateweave==0.2.0 maxsim-cpu matplotlib; do
-		"$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 "$package" ||
-			say "$package could not be installed: what needs it is left out."
+		"$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 "$package" && continue
+		say "$package could not be installed: what needs it is left out."
+		[ "$package" != numpy ] || break
 	done
 }
 
