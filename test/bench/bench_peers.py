@@ -20,7 +20,7 @@ import numpy as np
 import turns
 
 BATCH_DOCUMENTS = 4, 8, 16, 32, 64, 128, 256, 512
-TUNING_TURNS = 4
+TUNING_TURNS = 8
 
 
 class Data:

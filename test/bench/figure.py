@@ -6,7 +6,6 @@
 One bar for each way to score the first data set. Bars that would dwarf the others are cut, and
 say so. The background is left to the page, so text and bars are legible on light and on dark.
 """
-import csv
 import re
 import sys
 
@@ -17,38 +16,31 @@ matplotlib.rcParams["svg.hashsalt"] = "lateweave"      # the same file for the s
 
 import matplotlib.pyplot as plt
 
+import turns
+
 OURS, OTHERS, TEXT = "#2a8fbd", "#8c8c8c", "#7a7a7a"
 CUT = 8         # times our kernel
 # no whole MaxSim, or no call of its own
 LEFT_OUT = re.compile(r"plain read|without max|^kernel of")
 
 
-def read(path):
-    """The rows with a time of each shape, and the remarks."""
-    lines = open(path, encoding="utf-8").readlines()
-    shapes = {}
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        if row["ms"]:
-            shapes.setdefault(row["shape"], []).append((row["contender"], float(row["ratio"])))
-    return shapes, [line[2:].strip() for line in lines if line.startswith("#")]
-
-
 def sections(shapes):
     """(title, [(name, ratio, whether it is ours)]) of each section."""
     first = next(iter(shapes))
-    for title, shape in (("C, one process", first), ("Python, one process with our kernels", f"Python: {first}"),
+    for title, shape in (("C, one process", first), ("Python, one process", f"Python: {first}"),
                          ("SQL, one backend", f"SQL: {first}")):
         bars = []
-        for name, ratio in shapes.get(shape, []):
+        for row in shapes.get(shape, []):
+            name, ratio = row["contender"], row["ratio"]
             ours = name in ("int8", "float32") or name.startswith("lateweave")
-            if not LEFT_OUT.search(name) and not (ours and shape.startswith("Python")):
+            if ratio and not LEFT_OUT.search(name) and not (ours and shape.startswith("Python")):
                 bars.append((f"lateweave kernel, {name}" if name in ("int8", "float32") else name, ratio, ours))
         if bars:
             yield title, bars
 
 
 def main():
-    shapes, remarks = read(sys.argv[1])
+    shapes, remarks = turns.read(sys.argv[1])
     documents, tokens, dimension, query = re.split(r" x |, ", next(iter(shapes)))
     drawn = list(sections(shapes))
     rows = sum(len(bars) + 1 for _, bars in drawn)

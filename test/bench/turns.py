@@ -51,3 +51,17 @@ def write(path, shape, times, multiplications, missing=(), remarks=()):
             rows.writerow([shape, name, f"{ms:.4f}", f"{multiplications / ms / 1e6:.2f}", f"{ratio:.3f}"])
         for name in missing:
             rows.writerow([shape, name, "", "", ""])
+
+
+def read(path):
+    """shape -> its rows, in the file's order, with numbers or None; and the remarks."""
+    def number(text):
+        return float(text) if text else None
+
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = file.readlines()
+    shapes = {}
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        numbers = {column: number(row[column]) for column in ("ms", "gmacs", "ratio")}
+        shapes.setdefault(row["shape"], []).append({**row, **numbers})
+    return shapes, [line[2:].strip() for line in lines if line.startswith("#")]
