@@ -9,11 +9,11 @@ csv=$build/bench.csv
 venv=$build/bench-venv
 work=
 
-# Python with the libraries to compare with, or without those that cannot be had.
+# Python with the libraries to compare with, or without those that cannot be had. (-I: lateweave.so here is no module.)
 install_peers() {
 	local package
 	python=$venv/bin/python
-	"$python" -c 'import numpy, lateweave, maxsim_cpu, matplotlib' 2>/dev/null && return
+	"$python" -I -c 'import numpy, lateweave, maxsim_cpu, matplotlib' 2>/dev/null && return
 	say "Installing the Python libraries to compare with in $venv ..."
 	if ! python3 -m venv "$venv"; then
 		python=python3
@@ -63,7 +63,7 @@ data=$work/stores
 chown -R "$(server_user)" "$data"
 
 say "Timing the Python libraries ..."
-if "$python" -c 'import numpy' 2>/dev/null; then
+if "$python" -I -c 'import numpy' 2>/dev/null; then
 	"$python" -W ignore test/bench/bench_peers.py --csv "$csv" --turns "$turns" "$build/libbench.so" "$data"
 else
 	say "# numpy is not installed: no Python libraries were timed" >>"$csv"
@@ -78,7 +78,7 @@ psql=("$("$PG_CONFIG" --bindir)/psql" -X -h "$work" -p "$port" -U postgres)
 say ""
 "$python" test/bench/table.py "$csv"
 figure=${FIGURE:-$build/bench.svg}
-if "$python" -c 'import matplotlib' 2>/dev/null; then
+if "$python" -I -c 'import matplotlib' 2>/dev/null; then
 	"$python" test/bench/figure.py "$csv" "$figure"
 	say "" "The figure: $figure"
 else
