@@ -6,8 +6,8 @@
  *	  and adversarial values, scales, shapes and alignments; the published
  *	  check values; and the bounds by themselves.
  *
- * Rows and scales end where a page without access begins, so a read past
- * them ends the program.
+ * Rows and scales end where a page without access begins, or begin where one
+ * ends, so a read outside of them ends the program.
  *
  *-------------------------------------------------------------------------
  */
@@ -264,7 +264,7 @@ encode(const LwVectorSlab *slab, size_t row, const float *values)
 			else if (i % 2 == 0)
 				codes[(row * n + i) / 2] = (char) (bits & 15);
 			else
-				codes[(row * n + i) / 2] |= (char) (bits << 4);
+				codes[(row * n + i) / 2] |= (char) ((unsigned int) bits << 4);
 		}
 	}
 }
@@ -381,6 +381,13 @@ sort_rows(Case *c)
 	}
 }
 
+/* Of any alignment. */
+static void *
+some_memory(size_t size)
+{
+	return random_below(2) ? fenced(size + random_below(4)) : fenced_before(size);
+}
+
 static void
 make_case(Case *c, LwVectorType type, Values kind, size_t n, size_t rows)
 {
@@ -408,9 +415,9 @@ make_case(Case *c, LwVectorType type, Values kind, size_t n, size_t rows)
 		if (kind == STEEP)
 			c->query[i] *= i == n / 2 ? 1000 : 1;
 	}
-	c->slab = (LwVectorSlab) {type, (uint32_t) n, rows, fenced(code_bytes + random_below(4)), NULL};
+	c->slab = (LwVectorSlab) {type, (uint32_t) n, rows, some_memory(code_bytes), NULL};
 	if (scale_bytes > 0)
-		c->slab.scales = fenced(scale_bytes + random_below(4));
+		c->slab.scales = some_memory(scale_bytes);
 	for (row = 0; row < rows; row++)
 	{
 		for (i = 0; i < n; i++)
