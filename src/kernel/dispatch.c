@@ -69,7 +69,6 @@ has(unsigned int bits, unsigned int wanted)
 	return (bits & wanted) == wanted;
 }
 
-<<<<<<< HEAD
 /* Whether a processor with subleaf 1 of leaf 7 has VNNI outside AVX-512. */
 static bool
 has_avxvnni(void)
@@ -83,10 +82,7 @@ has_avxvnni(void)
 	return has(eax, CPU_AVXVNNI);
 }
 
-/* Best instruction set of the processor; chooses among the arithmetics of one. */
-=======
 /* Best instruction set of the processor; chooses among what the tables have for one. */
->>>>>>> single
 static LwKernel
 detect(void)
 {
@@ -105,16 +101,13 @@ detect(void)
 	if (!has(state, STATE_YMM) ||
 		!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !has(ebx, CPU_AVX2))
 		return LW_KERNEL_SCALAR;
-<<<<<<< HEAD
 	if (eax >= 1 && has_avxvnni())
 		arithmetics[LW_KERNEL_AVX2] = &lw_arithmetic_avx2_vnni;
-=======
 	if (halves)
 	{
 		vector_kernels[LW_KERNEL_AVX2] = &lw_vectors_avx2;
 		vector_kernels[LW_KERNEL_AVX512] = &lw_vectors_avx2;
 	}
->>>>>>> single
 	if (!has(state, STATE_ZMM) || !has(ebx, CPU_AVX512F | CPU_AVX512BW))
 		return LW_KERNEL_AVX2;
 	if (has(ecx, CPU_AVX512VNNI))
