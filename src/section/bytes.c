@@ -229,5 +229,18 @@ lw_buffer_status(const LwBuffer *buffer, LwError *error)
 	if (buffer->full)
 		return lw_fail(error, LW_LIMIT, NULL, -1, "decoded sections within the memory allowed",
 					   "more than %zu bytes", buffer->limit);
+	return lw_no_memory(error);
+}
+
+LwStatus
+lw_malformed(LwError *error, const char *expected, uint64_t found)
+{
+	return lw_fail(error, LW_MALFORMED, "MalformedSectionPayload", -1, expected,
+				   "%llu", (unsigned long long) found);
+}
+
+LwStatus
+lw_no_memory(LwError *error)
+{
 	return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory for a section", "none");
 }

@@ -49,6 +49,9 @@ extern LwStatus lw_strings_encode(const LwBytes *strings, size_t count, LwBuffer
 extern LwStatus lw_spans_encode(const LwSourceSpan *spans, size_t count, LwBuffer *payload,
 								LwError *error);
 
+/* Begins a payload whose entries the caller writes. */
+extern void lw_put_list_header(LwBuffer *payload, size_t count);
+
 /* MalformedSectionPayload unless the bytes are UTF-8; `what` is a literal for the message. */
 extern LwStatus lw_check_utf8(LwBytes bytes, const char *what, LwError *error);
 
