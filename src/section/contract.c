@@ -5,7 +5,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "section/file.h"
 #include "section/framed.h"
 #include "section/record.h"
+#include "section/space.h"
 
 #define SUPPORTED_VERSION 1
 #define HASH_PREFIX "sha256:"
@@ -53,22 +53,22 @@ check_values(LwSectionManifest *manifest, LwError *error)
 	int			type;
 
 	if (!is_hash(manifest->model_hash))
-		return lw_section_bad_string(error, "InvalidModelHash", "sha256: and 64 hexadecimal digits",
+		return lw_section_bad_string(error, LW_MALFORMED, "InvalidModelHash", "sha256: and 64 hexadecimal digits",
 									 "model_hash", manifest->model_hash);
 	for (type = 0; type < LW_VECTOR_TYPES; type++)
 		if (is(manifest->dtype, lw_vector_type_name((LwVectorType) type)))
 			break;
 	if (type == LW_VECTOR_TYPES)
-		return lw_section_bad_string(error, "UnsupportedDType", "float32, float16, int8 or int4",
+		return lw_section_bad_string(error, LW_MALFORMED, "UnsupportedDType", "float32, float16, int8 or int4",
 									 "dtype", manifest->dtype);
 	manifest->vector_type = (LwVectorType) type;
 	if (!is(manifest->metric, "ip"))
-		return lw_section_bad_string(error, "UnsupportedMetric", "ip", "metric", manifest->metric);
+		return lw_section_bad_string(error, LW_MALFORMED, "UnsupportedMetric", "ip", "metric", manifest->metric);
 	if (!is(manifest->score_type, "cosine") && !is(manifest->score_type, "hybrid_rrf"))
-		return lw_section_bad_string(error, "UnsupportedScoreType", "cosine or hybrid_rrf",
+		return lw_section_bad_string(error, LW_MALFORMED, "UnsupportedScoreType", "cosine or hybrid_rrf",
 									 "score_type", manifest->score_type);
 	if (!is(manifest->normalize, "l2"))
-		return lw_section_bad_string(error, "UnsupportedNormalize", "l2", "normalize", manifest->normalize);
+		return lw_section_bad_string(error, LW_MALFORMED, "UnsupportedNormalize", "l2", "normalize", manifest->normalize);
 	if (is(manifest->index_type, "exact"))
 		manifest->index = LW_INDEX_EXACT;
 	else if (is(manifest->index_type, "hnsw"))
@@ -76,10 +76,10 @@ check_values(LwSectionManifest *manifest, LwError *error)
 	else if (is(manifest->index_type, "hybrid"))
 		manifest->index = LW_INDEX_HYBRID;
 	else
-		return lw_section_bad_string(error, "UnsupportedIndexType", "exact, hnsw or hybrid",
+		return lw_section_bad_string(error, LW_MALFORMED, "UnsupportedIndexType", "exact, hnsw or hybrid",
 									 "index_type", manifest->index_type);
 	if (!is(manifest->rerank_policy, "none") && !is(manifest->rerank_policy, "exact"))
-		return lw_section_bad_string(error, "UnsupportedRerankPolicy", "none or exact",
+		return lw_section_bad_string(error, LW_MALFORMED, "UnsupportedRerankPolicy", "none or exact",
 									 "rerank_policy", manifest->rerank_policy);
 	return LW_OK;
 }
@@ -180,7 +180,7 @@ compare_contract(const Contract *contract, const LwSectionManifest *manifest, Lw
 
 	for (i = 0; i < CONTRACT_KEYS; i++)
 		if (!lw_bytes_equal(contract->values[i], (const char *) wanted[i].data, wanted[i].size))
-			return lw_section_bad_string(error, contract_errors[i], "in section 0x06 what the manifest says",
+			return lw_section_bad_string(error, LW_MALFORMED, contract_errors[i], "in section 0x06 what the manifest says",
 										 contract_keys[i], contract->values[i]);
 	return LW_OK;
 }

@@ -7,6 +7,9 @@
  */
 #include "section/fault.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define SHOWN 80				/* bytes of a string */
 
 LwStatus
@@ -32,10 +35,26 @@ lw_section_bad_count(LwError *error, uint32_t id, uint64_t expected, uint64_t fo
 }
 
 LwStatus
-lw_section_bad_string(LwError *error, const char *name, const char *expected, const char *what,
-					  LwBytes found)
+lw_section_bad_string(LwError *error, LwStatus status, const char *name, const char *expected,
+					  const char *what, LwBytes found)
 {
-	return lw_fail(error, LW_MALFORMED, name, -1, expected, "%s \"%.*s\"%s", what,
+	return lw_fail(error, status, name, -1, expected, "%s \"%.*s\"%s", what,
 				   (int) (found.size < SHOWN ? found.size : SHOWN), (const char *) found.data,
 				   found.size > SHOWN ? " and more" : "");
+}
+
+LwStatus
+lw_section_of(LwError *error, uint32_t id)
+{
+	size_t		size = strlen(error->found);
+
+	if (error->status == LW_MALFORMED && strstr(error->found, "section 0x") == NULL)
+		snprintf(error->found + size, sizeof(error->found) - size, " in section 0x%02x", id);
+	return error->status;
+}
+
+LwStatus
+lw_section_cancelled(LwError *error)
+{
+	return lw_fail(error, LW_CANCELLED, NULL, -1, "to go on", "a request to stop");
 }

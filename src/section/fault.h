@@ -22,8 +22,12 @@ extern LwStatus lw_section_bad_version(LwError *error, uint32_t id, uint32_t ver
 extern LwStatus lw_section_bad_count(LwError *error, uint32_t id, uint64_t expected, uint64_t found);
 
 /* An error about a string, of which it shows the beginning. */
-extern LwStatus lw_section_bad_string(LwError *error, const char *name, const char *expected,
-									  const char *what, LwBytes found);
+extern LwStatus lw_section_bad_string(LwError *error, LwStatus status, const char *name,
+									  const char *expected, const char *what, LwBytes found);
+
+/* Adds which section an error of the codecs is about. */
+extern LwStatus lw_section_of(LwError *error, uint32_t id);
+extern LwStatus lw_section_cancelled(LwError *error);
 
 static inline bool
 lw_bytes_equal(LwBytes bytes, const char *text, size_t size)

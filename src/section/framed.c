@@ -7,7 +7,11 @@
  */
 #include "section/framed.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "section/fault.h"
+#include "section/record.h"
 
 #define VERSION 1
 
@@ -43,4 +47,20 @@ lw_framed_bad_json(const LwFramed *framed, const LwJson *reader, LwError *error)
 {
 	return lw_fail(error, LW_MALFORMED, "Json", -1, "proper JSON", "%s at byte %zu of section 0x%02x",
 				   reader->problem, reader->at, framed->id);
+}
+
+LwStatus
+lw_framed_check_json(const LwFramed *framed, LwError *error)
+{
+	LwJson		reader;
+	char	   *scratch = malloc(framed->json.size + 1);
+	LwStatus	status = LW_OK;
+
+	if (scratch == NULL)
+		return lw_fail_errno(error, ENOMEM, "read the provenance of");
+	lw_json_init(&reader, framed->json.data, framed->json.size);
+	if (!lw_record_keep(&reader, lw_json_next(&reader), scratch) || lw_json_next(&reader) != LW_JSON_END)
+		status = lw_framed_bad_json(framed, &reader, error);
+	free(scratch);
+	return status;
 }

@@ -27,6 +27,9 @@ extern LwStatus lw_framed_begin(LwBytes payload, uint32_t id, LwFramed *framed, 
 /* Nothing may follow. */
 extern LwStatus lw_framed_end(const LwFramed *framed, LwError *error);
 
+/* Json unless the text is proper JSON, of any kind. */
+extern LwStatus lw_framed_check_json(const LwFramed *framed, LwError *error);
+
 /* Json, with what the reader says. */
 extern LwStatus lw_framed_bad_json(const LwFramed *framed, const LwJson *reader, LwError *error);
 
