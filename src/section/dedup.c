@@ -93,10 +93,8 @@ lw_dedup_expand(LwBytes map, LwBytes pool, uint64_t expected, LwBuffer *payload,
 		status = lw_dedup_open(map, &references, error);
 	if (status == LW_OK)
 		status = put_references(&references, texts, distinct, NULL, error);
-	if (status == LW_OK && references.count != expected)
-		status = lw_fail(error, LW_MALFORMED, "SectionCountMismatch", -1,
-						 "a reference for each chunk", "%u for %llu", references.count,
-						 (unsigned long long) expected);
+	if (status == LW_OK)
+		status = lw_check_count(references.count, expected, error);
 	if (status == LW_OK)
 	{
 		lw_put_list_header(payload, references.count);

@@ -24,6 +24,15 @@ lw_check_utf8(LwBytes bytes, const char *what, LwError *error)
 				   "other bytes at %zu", valid);
 }
 
+LwStatus
+lw_check_count(uint64_t count, uint64_t expected, LwError *error)
+{
+	if (expected == LW_ANY_COUNT || count == expected)
+		return LW_OK;
+	return lw_fail(error, LW_MALFORMED, "SectionCountMismatch", -1, "an entry for each chunk",
+				   "%llu for %llu", (unsigned long long) count, (unsigned long long) expected);
+}
+
 /* Takes version and count. */
 static LwStatus
 take_header(LwCursor *cursor, uint64_t *count, LwError *error)
@@ -65,17 +74,14 @@ lw_list_count(LwBytes payload, size_t *count, LwError *error)
 
 /* Takes the header of a list of `expected` entries of at least `size` bytes. */
 static LwStatus
-take_expected(LwCursor *cursor, uint64_t expected, size_t size, LwError *error)
+take_expected(LwCursor *cursor, uint64_t expected, size_t size, uint64_t *count, LwError *error)
 {
-	uint64_t	count;
-	LwStatus	status = take_header(cursor, &count, error);
+	LwStatus	status = take_header(cursor, count, error);
 
 	if (status != LW_OK)
 		return status;
-	if (count != expected)
-		return lw_fail(error, LW_MALFORMED, "SectionCountMismatch", -1, "an entry for each chunk",
-					   "%llu for %llu", (unsigned long long) count, (unsigned long long) expected);
-	return check_room(cursor, count, size, error);
+	status = lw_check_count(*count, expected, error);
+	return status == LW_OK ? check_room(cursor, *count, size, error) : status;
 }
 
 /* Takes a string that is UTF-8. */
@@ -114,13 +120,14 @@ lw_strings_decode(LwBytes payload, uint64_t expected, LwBytes **strings, LwError
 {
 	LwCursor	cursor = lw_cursor(payload);
 	void	   *room = NULL;
-	LwStatus	status = take_expected(&cursor, expected, sizeof(uint32_t), error);
+	uint64_t	count;
+	LwStatus	status = take_expected(&cursor, expected, sizeof(uint32_t), &count, error);
 	uint64_t	i;
 
 	*strings = NULL;
 	if (status == LW_OK)
-		status = make_room(expected, sizeof(LwBytes), &room, error);
-	for (i = 0; status == LW_OK && i < expected; i++)
+		status = make_room(count, sizeof(LwBytes), &room, error);
+	for (i = 0; status == LW_OK && i < count; i++)
 		status = take_utf8(&cursor, (LwBytes *) room + i, error);
 	if (status == LW_OK)
 		status = check_end(&cursor, error);
@@ -136,13 +143,15 @@ lw_spans_decode(LwBytes payload, uint64_t expected, LwSourceSpan **spans, LwErro
 {
 	LwCursor	cursor = lw_cursor(payload);
 	void	   *room = NULL;
-	LwStatus	status = take_expected(&cursor, expected, sizeof(uint32_t) + 2 * sizeof(uint64_t), error);
+	uint64_t	count;
+	LwStatus	status = take_expected(&cursor, expected, sizeof(uint32_t) + 2 * sizeof(uint64_t), &count,
+									  error);
 	uint64_t	i;
 
 	*spans = NULL;
 	if (status == LW_OK)
-		status = make_room(expected, sizeof(LwSourceSpan), &room, error);
-	for (i = 0; status == LW_OK && i < expected; i++)
+		status = make_room(count, sizeof(LwSourceSpan), &room, error);
+	for (i = 0; status == LW_OK && i < count; i++)
 	{
 		LwSourceSpan *span = (LwSourceSpan *) room + i;
 

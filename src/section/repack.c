@@ -35,15 +35,6 @@ typedef struct Columns
 	LwIntpack	lengths;
 } Columns;
 
-static LwStatus
-check_expected(uint32_t count, uint64_t expected, LwError *error)
-{
-	if (expected != LW_REPACK_ANY && count != expected)
-		return lw_fail(error, LW_MALFORMED, "SectionCountMismatch", -1, "an entry for each chunk",
-					   "%u for %llu", count, (unsigned long long) expected);
-	return LW_OK;
-}
-
 /* Rebuilds the list of ids. */
 static LwStatus
 decode_ids(LwCursor *cursor, uint64_t expected, LwBuffer *payload, LwError *error)
@@ -56,7 +47,7 @@ decode_ids(LwCursor *cursor, uint64_t expected, LwBuffer *payload, LwError *erro
 		return lw_malformed(error, "repacked ids of at least 5 bytes", cursor->size);
 	if (lw_cursor_left(cursor) != (uint64_t) count * LW_SHA256_SIZE)
 		return lw_malformed(error, "32 bytes for each repacked id", lw_cursor_left(cursor));
-	status = check_expected(count, expected, error);
+	status = lw_check_count(count, expected, error);
 	if (status != LW_OK)
 		return status;
 	lw_put_list_header(payload, count);
@@ -180,7 +171,7 @@ decode_spans(LwCursor *cursor, uint64_t expected, LwBuffer *payload, LwError *er
 	if (status == LW_OK)
 		status = put_spans(&columns, NULL, error);
 	if (status == LW_OK)
-		status = check_expected(columns.count, expected, error);
+		status = lw_check_count(columns.count, expected, error);
 	if (status == LW_OK)
 	{
 		lw_put_list_header(payload, columns.count);
