@@ -23,7 +23,7 @@ lw_take_bytes(LwCursor *cursor, size_t size, LwBytes *bytes)
 {
 	if (size > lw_cursor_left(cursor))
 		return false;
-	bytes->data = cursor->data + cursor->at;
+	bytes->data = cursor->at > 0 ? cursor->data + cursor->at : cursor->data;
 	bytes->size = size;
 	cursor->at += size;
 	return true;
@@ -132,7 +132,7 @@ lw_buffer_reserve(LwBuffer *buffer, size_t size)
 		buffer->failed = buffer->full = true;
 		return NULL;
 	}
-	if (size > buffer->room - buffer->size)
+	if (buffer->data == NULL || size > buffer->room - buffer->size)
 	{
 		size_t		room = buffer->room < 512 ? 1024 : buffer->room / 2 * 3;
 		uint8_t    *data;

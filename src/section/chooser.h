@@ -22,9 +22,10 @@ typedef struct LwTextChoice
 
 /*
  * Tries every encoding in the format's order and keeps the first of the
- * smallest.  Beside the texts, at most their size again and two candidates
- * that are no larger than the smallest one before are held, some 100 MiB of
- * libzstd's, and what lw_fsst_build takes.  Free the choice also when this fails.
+ * smallest.  Beside the texts this holds their size again, two candidates
+ * (each at most about twice that size while it is made, some 20 bytes a text
+ * on top), some 100 MiB of libzstd's, and what lw_fsst_build takes.  Free the
+ * choice also when this fails.
  */
 extern LwStatus lw_choose_texts(const LwBytes *texts, size_t count, const LwStop *stop,
 								LwTextChoice *choice, LwError *error);

@@ -87,7 +87,7 @@ decoded_room(const LwZstdReader *reader, size_t *room, LwError *error)
 LwStatus
 lw_zstd_decode(LwZstdReader *reader, LwBytes stored, LwBuffer *out, LwError *error)
 {
-	size_t		room;
+	size_t		room = 0;
 	size_t		size;
 	uint8_t    *to;
 	LwStatus	status;
