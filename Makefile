@@ -9,7 +9,8 @@ MODULE_big = lateweave
 # A new source file is added to the list of its layer.
 LW_FORMAT = error json utf8 npy ids manifest
 LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim_neon decode \
-	screen screen_avx2 screen_avxvnni screen_avx512 screen_neon
+	screen screen_avx2 screen_avxvnni screen_avx512 screen_neon \
+	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512
 LW_STORE = map idmap segment merged view follow ahead
 LW_SECTION = bytes
 LW_SERVER = error ids path source pin prepared scoring

@@ -14,9 +14,8 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "fence.h"
 #include "kernel/decode.h"
 #include "kernel/query.h"
 #include "random.h"
@@ -86,45 +85,6 @@ bits_of(float value)
 
 	memcpy(&bits, &value, sizeof(bits));
 	return bits;
-}
-
-/* ----------
- * Memory that ends at a page without access, as long as the program runs one
- * case.
- * ----------
- */
-typedef struct Fence
-{
-	void	   *memory;
-	size_t		size;
-} Fence;
-
-static Fence fences[4 * MAX_DOCUMENTS];
-static size_t fence_count;
-
-static void *
-fenced(size_t size)
-{
-	size_t		page = (size_t) sysconf(_SC_PAGESIZE);
-	size_t		whole = (size + page - 1) / page * page;
-	char	   *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE,
-							  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED || mprotect(memory + whole, page, PROT_NONE) != 0)
-		abort();
-	fences[fence_count].memory = memory;
-	fences[fence_count++].size = whole + page;
-	return memory + whole - size;
-}
-
-static void
-drop_fences(void)
-{
-	while (fence_count > 0)
-	{
-		fence_count--;
-		munmap(fences[fence_count].memory, fences[fence_count].size);
-	}
 }
 
 /* ----------
