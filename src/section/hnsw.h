@@ -19,6 +19,7 @@
 #include "format/error.h"
 #include "kernel/vectors.h"
 #include "section/bytes.h"
+#include "section/stop.h"
 
 #define LW_HNSW_MAX_LEVEL 64	/* that is read; none above 31 is written */
 #define LW_HNSW_MAX_LINKS 4096	/* of a node on a layer */
@@ -66,8 +67,7 @@ typedef struct LwHnswOptions
 	uint32_t	m;				/* at most LW_HNSW_MAX_LINKS / 2; the reference's default is 16 */
 	uint32_t	ef_construction;	/* 400 */
 	uint64_t	seed;			/* 42 */
-	bool		(*stop) (void *arg);	/* asked between rows; true ends the build with LW_CANCELLED; may be NULL */
-	void	   *stop_arg;
+	const LwStop *stop;			/* may be NULL */
 } LwHnswOptions;
 
 extern const LwHnswOptions lw_hnsw_defaults;
