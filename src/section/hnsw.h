@@ -88,7 +88,7 @@ typedef struct LwHnswSearch LwHnswSearch;
 extern LwStatus lw_hnsw_search_new(const LwHnsw *hnsw, LwHnswSearch **search, LwError *error);
 extern void lw_hnsw_search_free(LwHnswSearch *search);
 
-/* What a search found; the distance is 1 - the dot product (kernel/dots.h). */
+/* What a search found; the distance is 1 - the dot product (kernel/lanedot.h). */
 typedef struct LwNeighbour
 {
 	float		distance;
