@@ -130,9 +130,9 @@ read_payload(LwBytes payload, uint64_t rows, LwGraph *graph, uint64_t *edges, Lw
 	LwStatus	status;
 	uint32_t	version;
 	uint64_t	nodes;
-	uint64_t	found;
-	uint64_t	start;
-	uint64_t	end;
+	uint64_t	found = 0;
+	uint64_t	start = 0;
+	uint64_t	end = 0;
 	uint32_t	i;
 
 	if (!lw_take_u32(&cursor, &version))
