@@ -48,14 +48,13 @@ check_magic(LwSectionFile *file, const Header *header, LwError *error)
 }
 
 static LwStatus
-check_header_sum(const LwSectionFile *file, const Header *header, LwError *error)
+check_header_sum(const Header *header, LwError *error)
 {
 	const size_t behind = SUM_AT + LW_SHORT_SUM_SIZE;
 	uint8_t		sum[LW_SHA256_SIZE];
 	LwSha256	hash;
 	LwStatus	status;
 
-	(void) file;
 	lw_sha256_begin(&hash);
 	lw_sha256_add(&hash, header->bytes, SUM_AT);
 	lw_sha256_add(&hash, header->bytes + behind, LW_HEADER_SIZE - behind);
@@ -100,7 +99,7 @@ read_header(LwSectionFile *file, Header *header, LwError *error)
 	if (file->version_major != VERSION_MAJOR || file->version_minor > VERSION_MINOR)
 		return lw_fail(error, LW_MALFORMED, "UnsupportedVersion", 4, "version 1.0", "%u.%u",
 					   file->version_major, file->version_minor);
-	status = check_header_sum(file, header, error);
+	status = check_header_sum(header, error);
 	if (status != LW_OK)
 		return status;
 	if (header->file_size != file->bytes.size)
