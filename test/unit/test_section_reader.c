@@ -2,8 +2,10 @@
  *
  * test_section_reader.c
  *	  What a reader of section files holds against the world: requests to
- *	  stop, a limit of memory, files that are cut or change under it, callers
- *	  that ask for what is not there.
+ *	  stop, a limit of memory, files that are cut or change under it, ranges
+ *	  of blobs, callers that ask for what is not there.
+ *
+ * Uses the golden files under $LATEWEAVE_GOLDEN.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +23,7 @@
 #include "section/space.h"
 #include "section/text.h"
 #include "section/verify.h"
+#include "tree.h"
 #include "unit.h"
 
 #define DIMENSION 512
@@ -28,6 +31,7 @@
 #define TEXT_SIZE 400
 
 static char scratch[] = "/tmp/lateweave-unit.XXXXXX";
+static int	directory;			/* scratch, open */
 
 /* ---- one file in several encodings ---- */
 
@@ -303,7 +307,7 @@ read_all(LwSectionFile *file)
 
 	for (i = 0; i < file->rows; i++)
 	{
-		unsigned	sum = 0;
+		uint64_t	sum = 0;
 		size_t		k;
 
 		if (lw_chunk_id(file, i, &bytes, &error) == LW_OK)
@@ -315,11 +319,15 @@ read_all(LwSectionFile *file)
 		if (lw_chunk_text(file, i, &bytes, &error) == LW_OK)
 			for (k = 0; k < bytes.size; k++)
 				sum += bytes.data[k];
-		lw_chunk_span(file, i, &span, &error);
-		CHECK(sum < UINT32_MAX, "a sum of bytes");
+		if (lw_chunk_span(file, i, &span, &error) == LW_OK)
+			for (k = 0; k < span.source.uri.size; k++)
+				sum += span.source.uri.data[k];
+		CHECK(sum < UINT64_MAX, "a sum of bytes");
 	}
 	lw_section_rerank_vectors(file, &slab, &error);
 	lw_section_spaces(file, &spaces, &count, &error);
+	for (i = 0; i < 3; i++)
+		lw_blob_data(file, i, &bytes, &error);
 	lw_section_provenance(file, &bytes, &error);
 	lw_section_content_hash(file, hash, &error);
 }
@@ -335,9 +343,8 @@ check_cut(Encoding encoding)
 	char		hash[LW_TEXT_HASH_SIZE + 1];
 	LwError		error;
 
-	CHECK(lw_section_open(AT_FDCWD, NULL, "/dev/null/none", 0, &file, NULL, &error) == LW_MISSING, "no file");
-	CHECK(chdir(scratch) == 0, "%s", scratch);
-	CHECK(lw_section_open(AT_FDCWD, scratch, "cut", 0, &file, NULL, &error) == LW_OK, "%s", error.found);
+	CHECK(lw_section_open(directory, NULL, "/dev/null/none", 0, &file, NULL, &error) == LW_MISSING, "no file");
+	CHECK(lw_section_open(directory, scratch, "cut", 0, &file, NULL, &error) == LW_OK, "%s", error.found);
 	CHECK(lw_section_intact(file, &error) == LW_OK, "%s", error.found);
 	CHECK(ftruncate(fd, 4096) == 0, "cut");
 	CHECK(lw_section_content_hash(file, hash, &error) == LW_TRUNCATED, "%s", error.found);
@@ -345,12 +352,12 @@ check_cut(Encoding encoding)
 	CHECK(lw_section_intact(file, &error) == LW_TRUNCATED, "%s", error.found);
 	read_all(file);
 	lw_section_close(file);
-	CHECK(lw_section_open(AT_FDCWD, scratch, "cut", 0, &file, NULL, &error) == LW_MALFORMED &&
+	CHECK(lw_section_open(directory, scratch, "cut", 0, &file, NULL, &error) == LW_MALFORMED &&
 		  strcmp(error.name, "FileSizeMismatch") == 0, "%s", error.found);
-	CHECK(lw_section_verify(AT_FDCWD, scratch, "cut", &how, &file, NULL, &error) == LW_MALFORMED &&
+	CHECK(lw_section_verify(directory, scratch, "cut", &how, &file, NULL, &error) == LW_MALFORMED &&
 		  strcmp(error.name, "FileSizeMismatch") == 0, "%s", error.found);
 	CHECK(ftruncate(fd, 0) == 0, "emptied");
-	CHECK(lw_section_open(AT_FDCWD, scratch, "cut", 0, &file, NULL, &error) == LW_MALFORMED &&
+	CHECK(lw_section_open(directory, scratch, "cut", 0, &file, NULL, &error) == LW_MALFORMED &&
 		  strcmp(error.name, "FileTruncated") == 0, "%s", error.found);
 	close(fd);
 	lw_buffer_free(&bytes);
@@ -358,10 +365,9 @@ check_cut(Encoding encoding)
 
 /* Every byte of a file may change at any moment. */
 static void
-check_changes(Encoding encoding)
+check_changes(LwBytes bytes)
 {
-	LwBuffer	bytes = make_file(50, encoding, ",\"capabilities_ext\":{\"blobs_present\":true}");
-	int			fd = put_file("changes", lw_buffer_bytes(&bytes));
+	int			fd = put_file("changes", bytes);
 	size_t		size = bytes.size;
 	uint8_t    *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	int			round;
@@ -376,7 +382,7 @@ check_changes(Encoding encoding)
 		int			i;
 
 		memcpy(data, bytes.data, size);
-		status = lw_section_open(AT_FDCWD, scratch, "changes", 0, &file, NULL, &error);
+		status = lw_section_open(directory, scratch, "changes", 0, &file, NULL, &error);
 		CHECK(status == LW_OK, "%s", error.found);
 		if (status != LW_OK)
 			break;
@@ -392,7 +398,116 @@ check_changes(Encoding encoding)
 	}
 	munmap(data, size);
 	close(fd);
-	lw_buffer_free(&bytes);
+}
+
+static void
+check_all_changes(void)
+{
+	static const char *const golden[] = {"everything", "blobs", "spaces", "text-same", NULL};
+	const char *base = getenv("LATEWEAVE_GOLDEN");
+	Encoding	encoding;
+	size_t		i;
+
+	for (encoding = RAW; encoding < ENCODINGS; encoding++)
+	{
+		LwBuffer	bytes = make_file(50, encoding, "");
+
+		check_changes(lw_buffer_bytes(&bytes));
+		lw_buffer_free(&bytes);
+	}
+	for (i = 0; golden[i] != NULL; i++)
+	{
+		char		path[500];
+		LwBytes		bytes;
+		char	   *data;
+
+		snprintf(path, sizeof(path), "%s/sections/%s.urna", base != NULL ? base : "test/golden", golden[i]);
+		data = read_file(path, &bytes.size);
+		bytes.data = (const uint8_t *) data;
+		check_changes(bytes);
+		free(data);
+	}
+}
+
+/* ---- blobs ---- */
+
+/* Whether a blob's range in a section of 4 bytes of data is taken. */
+static void
+check_range(uint64_t offset, uint64_t size, bool good)
+{
+	LwBuffer	base = make_file(2, RAW, ",\"capabilities_ext\":{\"blobs_present\":true}");
+	LwBuffer	refs;
+	LwBuffer	data;
+	LwBuffer	out;
+	SectionInput sections[8];
+	LwSectionFile *file;
+	char		manifest[2000];
+	LwBytes		bytes;
+	LwError		error;
+	size_t		i;
+
+	lw_buffer_init(&refs, 0);
+	lw_put_u32(&refs, 1);
+	lw_put_u64(&refs, 1);
+	for (i = 0; i < LW_SHA256_SIZE; i++)
+		lw_put_u8(&refs, 0);
+	lw_put_string(&refs, section_bytes("uri"));
+	lw_put_u64(&refs, size);
+	lw_put_u8(&refs, 1);
+	lw_buffer_init(&data, 0);
+	lw_put_u32(&data, 1);
+	lw_put_u64(&data, 1);
+	lw_put_u64(&data, offset);
+	lw_put_u64(&data, size);
+	lw_put_bytes(&data, "blob", 4);
+
+	CHECK(lw_section_open_bytes(lw_buffer_bytes(&base), 0, &file, &error) == LW_OK, "%s", error.found);
+	for (i = 0; i < 6; i++)
+	{
+		sections[i].id = file->entries[i].id;
+		sections[i].encoding = file->entries[i].encoding;
+		sections[i].stored.data = base.data + file->entries[i].offset;
+		sections[i].stored.size = (size_t) file->entries[i].size;
+	}
+	sections[6].id = LW_SECTION_BLOB_REFS;
+	sections[7].id = LW_SECTION_BLOB_DATA;
+	sections[6].encoding = sections[7].encoding = LW_ENCODING_RAW;
+	sections[6].stored = lw_buffer_bytes(&refs);
+	sections[7].stored = lw_buffer_bytes(&data);
+	snprintf(manifest, sizeof(manifest), "%.*s", (int) file->manifest.json.size,
+			 (const char *) file->manifest.json.data);
+	lw_section_close(file);
+	lw_buffer_init(&out, 0);
+	section_write(&out, manifest, DIMENSION, 2, 2, sections, 8);
+
+	CHECK(lw_section_open_bytes(lw_buffer_bytes(&out), 0, &file, &error) == LW_OK, "%s", error.found);
+	if (good)
+	{
+		CHECK(lw_blob_data(file, 0, &bytes, &error) == LW_OK && bytes.size == size &&
+			  memcmp(bytes.data, "blob" + offset, size) == 0, "%s", error.found);
+		CHECK(lw_blob_verify(file, 0, &error) == LW_MALFORMED && strcmp(error.name, "BlobHashMismatch") == 0,
+			  "%s", error.found);
+	}
+	else
+		CHECK(lw_blob_data(file, 0, &bytes, &error) == LW_MALFORMED &&
+			  strcmp(error.name, "MalformedSectionPayload") == 0, "%s", error.found);
+	lw_section_close(file);
+	lw_buffer_free(&out);
+	lw_buffer_free(&refs);
+	lw_buffer_free(&data);
+	lw_buffer_free(&base);
+}
+
+static void
+check_ranges(void)
+{
+	check_range(0, 4, true);
+	check_range(1, 3, true);
+	check_range(4, 0, true);
+	check_range(1, 4, false);
+	check_range(5, 0, false);
+	check_range(UINT64_MAX - 7, 8, false);
+	check_range(2, UINT64_MAX - 1, false);
 }
 
 /* ---- callers ---- */
@@ -436,13 +551,13 @@ main(void)
 
 	if (mkdtemp(scratch) == NULL)
 		return 1;
+	directory = open(scratch, O_RDONLY | O_DIRECTORY);
 	check_stop();
 	check_memory();
 	for (encoding = RAW; encoding < ENCODINGS; encoding++)
-	{
 		check_cut(encoding);
-		check_changes(encoding);
-	}
+	check_all_changes();
+	check_ranges();
 	check_callers();
 	snprintf(command, sizeof(command), "rm -r '%s'", scratch);
 	CHECK(system(command) == 0, "%s", command);
