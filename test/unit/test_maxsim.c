@@ -14,15 +14,15 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "fence.h"
 #include "kernel/decode.h"
 #include "kernel/query.h"
 #include "random.h"
 #include "unit.h"
 
 #define MAX_DOCUMENTS 16
+#define PRODUCTS 400000			/* of a usual case */
 #define POSITIONS 60
 #define POSITION_DIMENSION 5
 #define SCALE_LOW 1e-12f
@@ -86,45 +86,6 @@ bits_of(float value)
 
 	memcpy(&bits, &value, sizeof(bits));
 	return bits;
-}
-
-/* ----------
- * Memory that ends at a page without access, as long as the program runs one
- * case.
- * ----------
- */
-typedef struct Fence
-{
-	void	   *memory;
-	size_t		size;
-} Fence;
-
-static Fence fences[4 * MAX_DOCUMENTS];
-static size_t fence_count;
-
-static void *
-fenced(size_t size)
-{
-	size_t		page = (size_t) sysconf(_SC_PAGESIZE);
-	size_t		whole = (size + page - 1) / page * page;
-	char	   *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE,
-							  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED || mprotect(memory + whole, page, PROT_NONE) != 0)
-		abort();
-	fences[fence_count].memory = memory;
-	fences[fence_count++].size = whole + page;
-	return memory + whole - size;
-}
-
-static void
-drop_fences(void)
-{
-	while (fence_count > 0)
-	{
-		fence_count--;
-		munmap(fences[fence_count].memory, fences[fence_count].size);
-	}
 }
 
 /* ----------
@@ -520,13 +481,13 @@ check_case(Case *c)
 	}
 }
 
-/* A case of random documents: as many, and of as many tokens, as the work allows. */
+/* A case of random documents: as many, and of as many tokens, as `products` allow. */
 static void
-run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
-	Values kind, Scales scales)
+run_case(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
+		 Values kind, Scales scales, size_t products)
 {
 	static const size_t lengths[] = {1, 2, 5, 6, 7, 8, 9, 23, 24, 25, 47, 49, 131, 257, 300, 530};
-	size_t		budget = 1 + 400000 / ((size_t) tokens * dimension);
+	size_t		budget = 1 + products / ((size_t) tokens * dimension);
 	Case		c = {0};
 	void	   *memory;
 
@@ -553,6 +514,13 @@ run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
 	check_case(&c);
 	free(memory);
 	drop_fences();
+}
+
+static void
+run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
+	Values kind, Scales scales)
+{
+	run_case(tokens, dimension, scoring, query_kind, kind, scales, PRODUCTS);
 }
 
 static const uint32_t query_tokens[] = {1, 2, 8, 15, 16, 17, 31, 32, 33, 48, 64, 100, 512};
@@ -609,8 +577,9 @@ check_kinds(void)
 		run(5, dimension, LW_SCORE_FLOAT32, NORMAL, NORMAL, APPENDED);
 		run(5, dimension, LW_SCORE_INT8_UNIT, NORMAL, NORMAL, WIDE);
 	}
-	for (dimension = 4095; dimension <= 4097; dimension++)
-		run(1, dimension, LW_SCORE_INT8, SPIKES, CLUSTERED, APPENDED);
+	for (dimension = 16383; dimension <= 16385; dimension++)
+		run_case(1, dimension, LW_SCORE_INT8, SPIKES, CLUSTERED, APPENDED, 4 * PRODUCTS);
+	run_case(33, 5000, LW_SCORE_INT8_UNIT, NORMAL, NORMAL, APPENDED, 20 * PRODUCTS);
 }
 
 /* A bad scale at every position of a document, before and after other documents. */
