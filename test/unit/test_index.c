@@ -164,6 +164,59 @@ test_hnsw_wrong(void)
 	check_cut(lw_hnsw_check, 3, HNSW_1);
 }
 
+/* Appends a column of equal values in as few bytes as can be. */
+static void
+put_constant_column(LwBuffer *buffer, uint32_t count, uint64_t value)
+{
+	uint32_t	blocks = (count + LW_INTPACK_BLOCK - 1) / LW_INTPACK_BLOCK;
+	uint32_t	i;
+
+	lw_put_u32(buffer, 8 + blocks * 4 + 9);
+	lw_put_u32(buffer, count);
+	lw_put_u32(buffer, blocks);
+	for (i = 0; i < blocks; i++)
+		lw_put_u32(buffer, 8 + blocks * 4);
+	lw_put_u64(buffer, value);
+	lw_put_u8(buffer, 0);
+}
+
+/* The greatest level and the longest list, and beyond. */
+static void
+test_hnsw_limits(void)
+{
+	uint32_t	version;
+	uint32_t	level;
+	uint32_t	links;
+	uint32_t	i;
+
+	for (version = 1; version <= 2; version++)
+		for (level = 64; level <= 65; level++)
+			for (links = 4096; links <= 4097; links++)
+			{
+				LwBuffer	buffer;
+				bool		good = level == 64 && links == 4096;
+
+				lw_buffer_init(&buffer, 0);
+				lw_put_u32(&buffer, version);
+				put_hex(&buffer, "10000000 20000000 90010000 00000000 40000000 01000000");
+				if (version == 2)
+				{
+					put_constant_column(&buffer, 1, level);
+					put_constant_column(&buffer, level + 1, links);
+					put_constant_column(&buffer, (level + 1) * links, 0);
+				}
+				else
+				{
+					lw_put_u32(&buffer, level);
+					for (i = 0; i < (level + 1) * (links + 1); i++)
+						lw_put_u32(&buffer, i % (links + 1) == 0 ? links : 0);
+				}
+				CHECK((lw_hnsw_check(lw_buffer_bytes(&buffer), 1, &error) == LW_OK) == good,
+					  "version %u, level %u, %u links", (unsigned) version, (unsigned) level, (unsigned) links);
+				lw_buffer_free(&buffer);
+			}
+}
+
 /* A list that claims many ids with few bytes takes memory only when that is allowed. */
 static void
 test_hnsw_amplified(void)
@@ -173,31 +226,12 @@ test_hnsw_amplified(void)
 	LwHnsw	   *hnsw;
 	uint64_t	links = LW_HNSW_MAX_LINKS;
 	uint32_t	nodes = 1000;
-	uint32_t	blocks = (uint32_t) (nodes * links / LW_INTPACK_BLOCK);
-	uint32_t	i;
 
 	lw_buffer_init(&buffer, 0);
 	put_hex(&buffer, "02000000 10000000 20000000 90010000 00000000 00000000 e8030000");
-	for (i = 0; i < 2; i++)
-	{
-		/* every level is 0, every count 4096 */
-		uint32_t	block;
-
-		lw_put_u32(&buffer, 8 + 8 * 4 + 9);
-		lw_put_u32(&buffer, nodes);
-		lw_put_u32(&buffer, 8);
-		for (block = 0; block < 8; block++)
-			lw_put_u32(&buffer, 8 + 8 * 4);
-		lw_put_u64(&buffer, i == 0 ? 0 : links);
-		lw_put_u8(&buffer, 0);
-	}
-	lw_put_u32(&buffer, 8 + blocks * 4 + 9);
-	lw_put_u32(&buffer, (uint32_t) (nodes * links));
-	lw_put_u32(&buffer, blocks);
-	for (i = 0; i < blocks; i++)
-		lw_put_u32(&buffer, 8 + blocks * 4);
-	lw_put_u64(&buffer, 7);
-	lw_put_u8(&buffer, 0);
+	put_constant_column(&buffer, nodes, 0);
+	put_constant_column(&buffer, nodes, links);
+	put_constant_column(&buffer, (uint32_t) (nodes * links), 7);
 	payload = lw_buffer_bytes(&buffer);
 	CHECK(lw_hnsw_check(payload, nodes, &error) == LW_OK, "%s, %s", error.expected, error.found);
 	CHECK(lw_hnsw_open(payload, nodes, (size_t) 1 << 20, &hnsw, &error) == LW_LIMIT, "1 MB");
@@ -444,6 +478,77 @@ first_point(const char *text)
 	return point;
 }
 
+/* What a search of an index finds, as text. */
+static void
+check_found(const char *payload_hex, const float *values, size_t rows, const char *expected)
+{
+	static const float query[] = {1, 0};
+	LwVectorSlab slab = {LW_VECTOR_FLOAT32, 2, rows, values, NULL};
+	LwBytes		payload = from_hex(payload_hex);
+	const LwNeighbour *found;
+	LwHnswSearch *search;
+	LwHnsw	   *hnsw;
+	size_t		count = 0;
+	char		text[100] = "";
+	size_t		i;
+
+	CHECK(lw_hnsw_open(payload, rows, 0, &hnsw, &error) == LW_OK, "%s, %s", error.expected, error.found);
+	CHECK(lw_hnsw_search_new(hnsw, &search, &error) == LW_OK, "%s", error.expected);
+	CHECK(lw_hnsw_search(search, &slab, query, 1, &found, &count, &error) == LW_OK, "%s", error.expected);
+	for (i = 0; i < count; i++)
+		sprintf(text + strlen(text), "%u ", (unsigned) found[i].row);
+	CHECK(strcmp(text, expected) == 0, "%s, not %s", text, expected);
+	lw_hnsw_search_free(search);
+	lw_hnsw_close(hnsw);
+	free((void *) payload.data);
+}
+
+/* Searches of indexes by hand: from 0 the layer above leads to 1 and 2; a full beam takes nothing that is as far as its worst. */
+static void
+test_hnsw_paths(void)
+{
+	static const float apart[] = {0, 1, 0.6f, 0.8f, 1, 0};
+	static const float twins[] = {0, 1, 0, 1, 1, 0};
+
+	check_found("01000000 02000000 04000000 00000000 00000000 01000000 03000000"
+				"01000000 00000000 01000000 01000000 | 01000000 01000000 02000000 00000000 | 00000000 01000000 01000000",
+				apart, 3, "2 ");
+	check_found("01000000 02000000 04000000 00000000 00000000 00000000 03000000"
+				"00000000 00000000 | 00000000 01000000 02000000 | 00000000 01000000 01000000", apart, 3, "0 ");
+	check_found("01000000 02000000 04000000 00000000 00000000 00000000 03000000"
+				"00000000 01000000 01000000 | 00000000 01000000 02000000 | 00000000 01000000 01000000", twins, 3, "0 ");
+	check_found("01000000 02000000 04000000 02000000 00000000 00000000 03000000"
+				"00000000 01000000 01000000 | 00000000 01000000 02000000 | 00000000 01000000 01000000", twins, 3, "2 1 ");
+	/* a node that does not reach the layer, and one that leads to itself */
+	check_found("01000000 02000000 04000000 00000000 01000000 40000000 03000000"
+				"00000000 00000000 | 00000000 03000000 01000000 01000000 02000000 | 00000000 01000000 02000000", apart, 3, "2 ");
+}
+
+/* A chosen row that is as near to a candidate as the row itself does not shadow it: 0 and 4 are twins. */
+static void
+test_hnsw_twins(void)
+{
+	static const float angles[] = {0, 40, 50, -60, 0};
+	static const uint32_t expected[] = {0, 1, 3};
+	float		values[10];
+	LwVectorSlab slab = {LW_VECTOR_FLOAT32, 2, 5, values, NULL};
+	LwHnswOptions options = {3, 100, 42, NULL};
+	const uint32_t *links;
+	LwHnsw	   *hnsw;
+	size_t		count;
+	size_t		i;
+
+	for (i = 0; i < 5; i++)
+	{
+		values[2 * i] = cosf(angles[i] * 0.017453292f);
+		values[2 * i + 1] = sinf(angles[i] * 0.017453292f);
+	}
+	CHECK(lw_hnsw_build(&slab, &options, &hnsw, &error) == LW_OK, "%s", error.expected);
+	links = lw_hnsw_neighbours(hnsw, 4, 0, &count);
+	CHECK(count == 3 && memcmp(links, expected, sizeof(expected)) == 0, "%zu links", count);
+	lw_hnsw_close(hnsw);
+}
+
 /* Every code point is as measured from the reference. */
 static void
 test_token_points(void)
@@ -609,10 +714,10 @@ test_bm25_strange(void)
 		"01000000 0000c03f 0000403f 00002040 02000000 01000000 03000000 02000000"
 		"04000000 6761746f 02000000 01000000 01000000 01000000 01000000",
 		"01000000 0000c03f 0000403f 00002040 02000000 01000000 03000000 02000000 04000000 6761746f 00000000",
-		"01000000 0000c0bf 00000000 00002040 02000000 01000000 03000000 02000000"
+		"01000000 00000000 00000000 00002040 02000000 01000000 03000000 02000000"
 		"04000000 6761746f 01000000 01000000 00000000"
 	};
-	static const size_t counts[] = {1, 1, 0, 1};
+	static const size_t counts[] = {1, 1, 0, 0};
 	size_t		i;
 
 	for (i = 0; i < 4; i++)
@@ -841,7 +946,23 @@ test_graph_wrong(void)
 		{NULL, NULL, NULL}
 	};
 
+	uint32_t	edges;
+
 	check_wrong(lw_graph_check, 4, cases);
+	for (edges = LW_GRAPH_MAX_EDGES; edges <= LW_GRAPH_MAX_EDGES + 1; edges++)
+	{
+		uint64_t	starts[] = {0, edges};
+		LwBuffer	buffer;
+
+		lw_buffer_init(&buffer, 0);
+		put_hex(&buffer, "01000000 0100000000000000");
+		lw_put_intpack_column(&buffer, starts, 2);
+		put_constant_column(&buffer, edges, 0);
+		put_hex(&buffer, "00 07");
+		CHECK((lw_graph_check(lw_buffer_bytes(&buffer), 1, &error) == LW_OK) == (edges == LW_GRAPH_MAX_EDGES),
+			  "%u edges", (unsigned) edges);
+		lw_buffer_free(&buffer);
+	}
 	check_cut(lw_graph_check, 4, GRAPH_1);
 	check_cut(lw_graph_check, 4, GRAPH_HEADER GRAPH_STARTS
 			  "15000000 08000000 01000000 0c000000 0000000000000000 00" "00 07");
@@ -916,7 +1037,10 @@ main(void)
 	test_hnsw_example();
 	test_hnsw_memory();
 	test_hnsw_wrong();
+	test_hnsw_limits();
 	test_hnsw_amplified();
+	test_hnsw_paths();
+	test_hnsw_twins();
 	test_hnsw_digests();
 	test_hnsw_levels();
 	test_hnsw_odd();

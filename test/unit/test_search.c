@@ -592,6 +592,60 @@ test_auto(void)
 	lw_buffer_free(&payload);
 }
 
+/* How many candidates there are: a beam of k at least, eight times the seeds of a graph at most. */
+static void
+test_candidates(void)
+{
+	static const float query[] = {1, 0};
+	float		values[30];
+	LwVectorSlab rows = {LW_VECTOR_FLOAT32, 2, 15, values, NULL};
+	LwHnswOptions options = {4, 1, 42, NULL};
+	LwSearchSource source = three();
+	LwSearchRequest request = asked(LW_SEARCH_ANN, query, 2, 9);
+	LwSearchResult result;
+	LwBuffer	payload;
+	LwHnsw	   *hnsw;
+	LwGraph    *graph;
+	LwError		error;
+	size_t		i;
+
+	for (i = 0; i < 15; i++)
+	{
+		values[2 * i] = cosf((float) i / 10);
+		values[2 * i + 1] = sinf((float) i / 10);
+	}
+	source.rerank = source.walked = rows;
+	GOOD(lw_hnsw_build(&rows, &options, &hnsw, &error));
+	GOOD(lw_hnsw_search_new(hnsw, &source.hnsw, &error));
+	request.ef = 1;
+	GOOD(lw_search(search, &source, &request, &result, &error));
+	CHECK(result.ann_candidates == 9 && result.count == 9, "%zu", result.ann_candidates);
+	request.method = LW_SEARCH_AUTO;
+	request.candidates = 12;
+	GOOD(lw_search(search, &source, &request, &result, &error));
+	CHECK(result.ann_candidates == 12 && result.count == 9, "%zu", result.ann_candidates);
+
+	lw_buffer_init(&payload, 0);
+	GOOD(lw_graph_build(hnsw, 0, &payload, &error));
+	GOOD(lw_graph_open(lw_buffer_bytes(&payload), 15, 0, &graph, &error));
+	source.graph = graph;
+	request = asked(LW_SEARCH_GRAPH, query, 2, 1);
+	request.ef = 0;
+	request.hops = 100;
+	GOOD(lw_search(search, &source, &request, &result, &error));
+	CHECK(result.exact_candidates == 1 && result.graph_candidates == 8, "%zu", result.graph_candidates);
+	request.ef = 2;
+	GOOD(lw_search(search, &source, &request, &result, &error));
+	CHECK(result.exact_candidates == 2 && result.graph_candidates == 15, "%zu", result.graph_candidates);
+	request.hops = 0;
+	GOOD(lw_search(search, &source, &request, &result, &error));
+	CHECK(result.exact_candidates == 2 && result.graph_candidates == 2, "%zu", result.graph_candidates);
+	lw_graph_close(graph);
+	lw_buffer_free(&payload);
+	lw_hnsw_search_free(source.hnsw);
+	lw_hnsw_close(hnsw);
+}
+
 /* Space names and model hashes of a golden file. */
 static void
 test_space_names(void)
@@ -643,6 +697,7 @@ main(int argc, char **argv)
 	test_invalid();
 	test_space();
 	test_auto();
+	test_candidates();
 	test_space_names();
 	lw_kernel_cap(LW_KERNEL_SCALAR);
 	check_golden(only);
