@@ -17,7 +17,12 @@
 
 #include "fence.h"
 #include "kernel/decode.h"
+<<<<<<< HEAD
 #include "kernel/query.h"
+=======
+#include "kernel/maxsim.h"
+#include "kernel/screen.h"
+>>>>>>> 08b8d91
 #include "random.h"
 #include "unit.h"
 
@@ -670,6 +675,94 @@ check_infinities(void)
 	free(memory);
 }
 
+/* Whether the maxima of all lanes are that value, to the bit. */
+static bool
+maxima_are(const LwQuery *query, float value)
+{
+	int			lane = 0;
+
+	while (lane < LW_LANES && bits_of(query->maxima[lane]) == bits_of(value))
+		lane++;
+	return lane == LW_LANES;
+}
+
+/* What scores do not show: of +0 and -0 the first stays the maximum, and a NaN never is. */
+static void
+check_maxima(const char *kernel)
+{
+	static const float zeros[] = {0.0f, -0.0f};
+	static const int8_t codes[] = {0, -1};	/* to be multiplied by FLT_MIN twice */
+	const LwArithmetic *arithmetic = lw_arithmetic();
+	void	   *memory = aligned_alloc(64, lw_query_size(LW_LANES, 1));
+	LwQuery    *query;
+	float		least[LW_LANES];
+	float		rows[LW_STEP];
+	const int8_t *codes_of[LW_LANES];
+	size_t		count;
+	size_t		i;
+	int			first;
+
+	for (i = 0; i < LW_LANES; i++)
+		least[i] = FLT_MIN;
+	query = lw_query_init(memory, least, LW_LANES, 1);
+	for (first = 0; first < 2; first++)
+	{
+		for (count = 2; count <= LW_STEP; count++)
+		{
+			for (i = 0; i < LW_LANES; i++)
+				query->maxima[i] = -INFINITY;
+			for (i = 0; i < count; i++)
+				rows[i] = (i == 0) == first ? -FLT_MIN : 0;
+			CHECK(!arithmetic->raise_maxima(query, 0, 1, rows, query->ones, count) &&
+				  maxima_are(query, zeros[first]), "%s: zeros, %zu tokens", kernel, count);
+			rows[count - 1 - count / 2 * (size_t) first] = NAN;
+			CHECK(arithmetic->raise_maxima(query, 0, 1, rows, query->ones, count) &&
+				  maxima_are(query, zeros[first]), "%s: a NaN, %zu tokens", kernel, count);
+		}
+		if (arithmetic->screening == NULL)
+			continue;
+		for (i = 0; i < LW_LANES; i++)
+		{
+			query->maxima[i] = zeros[first];
+			codes_of[i] = &codes[!first];
+		}
+		arithmetic->screening->raise_lanes(query, 0, codes_of, least);
+		CHECK(maxima_are(query, zeros[first]), "%s: zeros, screened", kernel);
+	}
+	free(memory);
+}
+
+/* A NaN of one lane only is seen, though the maximum is another token's. */
+static void
+check_lanes(const char *kernel)
+{
+	static const float rows[] = {1, INFINITY};
+	LwDocument	document = {rows, NULL, 2};
+	void	   *memory = aligned_alloc(64, lw_query_size(2 * LW_LANES, 1));
+	float		vectors[2 * LW_LANES];
+	float		score;
+	LwScoreProblem problem;
+	uint32_t	tokens;
+	uint32_t	lane;
+
+	for (tokens = 1; tokens <= 2 * LW_LANES; tokens++)
+	{
+		for (lane = 0; lane < tokens; lane++)
+			vectors[lane] = 1;
+		CHECK(lw_maxsim(lw_query_init(memory, vectors, tokens, 1), LW_SCORE_FLOAT32,
+						&document, 1, &score, &problem) == 1, "%s: %u lanes", kernel, tokens);
+		for (lane = 0; lane < tokens; lane++)
+		{
+			vectors[lane] = 0;
+			CHECK(lw_maxsim(lw_query_init(memory, vectors, tokens, 1), LW_SCORE_FLOAT32,
+							&document, 1, &score, &problem) == 0 && problem == LW_SCORE_NAN,
+				  "%s: a NaN in lane %u of %u", kernel, lane, tokens);
+			vectors[lane] = 1;
+		}
+	}
+	free(memory);
+}
+
 static void
 check_kernels(void)
 {
@@ -688,6 +781,8 @@ check_kernels(void)
 			  lw_kernel_active() <= (LwKernel) kernel, "cap %s", lw_kernel_names[kernel]);
 		CHECK(!lw_kernel_available((LwKernel) kernel) || lw_kernel_active() == (LwKernel) kernel,
 			  "cap %s", lw_kernel_names[kernel]);
+		check_maxima(lw_kernel_names[lw_kernel_active()]);
+		check_lanes(lw_kernel_names[lw_kernel_active()]);
 	}
 	lw_kernel_cap(LW_KERNEL_AUTO);
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)

@@ -33,6 +33,7 @@ typedef enum Shape
 	GAUSSIAN,
 	ENDS,						/* the largest and smallest codes, and query values to match */
 	SPIKE,						/* one large query value, which leaves the others a coarse step */
+	NEGATIVE,					/* to four lanes only the token of zeros is not dissimilar */
 	SHAPES
 } Shape;
 
@@ -53,12 +54,16 @@ fill(size_t query_tokens, size_t dimension, size_t tokens, Shape shape)
 			vectors[i] = random_below(2) ? size : -size;
 		if (shape == SPIKE && i % dimension == 0)
 			vectors[i] = 1000 * size;
+		if (shape == NEGATIVE)
+			vectors[i] = copysignf(vectors[i], i / dimension / 4 == dimension % 4 ? 1 : -1);
 	}
 	for (i = 0; i < tokens * dimension; i++)
 	{
 		codes[i] = (int8_t) (gaussian() * 20);
 		if (shape == ENDS)
 			codes[i] = vectors[i % dimension] > 0 ? 127 : -128;
+		if (shape == NEGATIVE)
+			codes[i] = (int8_t) (-1 - (int) random_below(100));
 	}
 	for (i = 0; i < tokens; i++)
 		scales[i] = ldexpf(1 + (float) random_below(1000) / 1000, (int) random_below(70) - 38);
