@@ -17,12 +17,7 @@
 
 #include "fence.h"
 #include "kernel/decode.h"
-<<<<<<< HEAD
-#include "kernel/query.h"
-=======
-#include "kernel/maxsim.h"
 #include "kernel/screen.h"
->>>>>>> 08b8d91
 #include "random.h"
 #include "unit.h"
 
@@ -726,7 +721,7 @@ check_maxima(const char *kernel)
 			query->maxima[i] = zeros[first];
 			codes_of[i] = &codes[!first];
 		}
-		arithmetic->screening->raise_lanes(query, 0, codes_of, least);
+		arithmetic->screening->raise_lanes(query, 0, 1, codes_of, least);
 		CHECK(maxima_are(query, zeros[first]), "%s: zeros, screened", kernel);
 	}
 	free(memory);
