@@ -1,7 +1,7 @@
-# The C programs of test/unit and test/fuzz, which need no server: built on the
-# layers that know none, once for each flavour, under test/build/FLAVOUR.
+# The C programs of test/unit, test/fuzz and test/bench, which need no server: built on
+# the layers that know none, once for each flavour, under test/build/FLAVOUR.
 #
-#	plain	as shipped			unit programs
+#	plain	as shipped			unit programs, bench programs
 #	asan	ASan and UBSan		unit programs and corpus replays
 #	fuzzer	clang's libFuzzer	`make fuzz`, FUZZ_TIME seconds for each target
 #	aarch64	for that processor	unit programs over format/ and kernel/, statically linked
@@ -14,6 +14,7 @@ LW_BUILD = test/build
 LW_LOW = $(filter src/format/% src/kernel/% src/store/%,$(OBJS))
 LW_UNIT = $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
 LW_FUZZ = $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
+LW_BENCH = $(patsubst test/bench/%.c,%,$(wildcard test/bench/bench_*.c))
 
 # Only store/ may use headers of PostgreSQL's common code; the others do not find them.
 LW_CPPFLAGS = -D_GNU_SOURCE -Isrc -Itest/unit \
@@ -30,6 +31,7 @@ aarch64_cc = $(AARCH64_CC) -O2 -fno-strict-aliasing -fwrapv
 
 LW_PROGRAMS = $(LW_UNIT:%=$(LW_BUILD)/plain/%) $(LW_UNIT:%=$(LW_BUILD)/asan/%) \
 	$(LW_FUZZ:%=$(LW_BUILD)/asan/%)
+LW_BENCHES = $(LW_BENCH:%=$(LW_BUILD)/plain/%) $(LW_BUILD)/libbench.so
 LW_FUZZERS = $(LW_FUZZ:%=$(LW_BUILD)/fuzzer/%)
 LW_AARCH64 = $(patsubst test/unit/%.c,$(LW_BUILD)/aarch64/%, \
 	$(shell grep -LE '"(store|section)/' test/unit/test_*.c 2>/dev/null))
@@ -54,11 +56,20 @@ $(LW_BUILD)/fuzzer/fuzz_%: $(addprefix $(LW_BUILD)/fuzzer/,test/fuzz/fuzz_%.o $(
 	$(fuzzer_cc) -fsanitize=fuzzer -o $@ $^ $(LW_LIBS)
 $(LW_BUILD)/aarch64/test_%: $(addprefix $(LW_BUILD)/aarch64/,test/unit/test_%.o $(filter src/format/% src/kernel/%,$(LW_LOW)))
 	$(aarch64_cc) -static -o $@ $^ -lm
+# What the kernels are compared to deserves its loops vectorized.
+$(LW_BUILD)/plain/test/bench/%.o: plain_cc += -O3
+$(LW_BUILD)/plain/bench_%: $(addprefix $(LW_BUILD)/plain/,test/bench/bench_%.o test/bench/data.o $(LW_LOW))
+	$(plain_cc) -o $@ $^ -lopenblas $(LW_LIBS)
+
+# The kernels by themselves, for programs that are not C.
+$(LW_BUILD)/libbench.so: $(LW_KERNEL:%=src/kernel/%.c)
+	$(plain_cc) $(LW_CPPFLAGS) $(LW_CFLAGS) -fPIC -shared -o $@ $^ -lm
 
 .SECONDARY:
-.PHONY: programs aarch64-programs fuzz
+.PHONY: programs aarch64-programs bench-programs fuzz
 programs: $(LW_PROGRAMS)
 aarch64-programs: $(LW_AARCH64)
+bench-programs: $(LW_BENCHES)
 
 fuzz: $(LW_FUZZERS)
 	for program in $(LW_FUZZERS); do \

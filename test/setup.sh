@@ -28,6 +28,7 @@ if [ "${1:-}" = aarch64 ]; then
 fi
 if [ "${1:-}" = bench ]; then
 	need libopenblas-dev eval 'echo "#include <cblas.h>" | cc -E -x c -'
+	need python3-venv python3 -c 'import ensurepip, venv'
 fi
 
 [ ${#packages[@]} -gt 0 ] || exit 0

@@ -9,6 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "kernel/bounds.h"
 #include "kernel/query.h"
 
 #if defined(__x86_64__)
@@ -32,6 +33,14 @@ static const LwArithmetic *arithmetics[LW_KERNEL_COUNT] =
 #endif
 };
 
+static const LwVectorKernel *vector_kernels[LW_KERNEL_COUNT] =
+{
+	[LW_KERNEL_SCALAR] = &lw_vectors_scalar,
+	[LW_KERNEL_AVX2] = &lw_vectors_scalar,
+	[LW_KERNEL_AVX512] = &lw_vectors_scalar,
+	[LW_KERNEL_NEON] = &lw_vectors_scalar,
+};
+
 static LwKernel active = LW_KERNEL_AUTO;	/* not chosen yet */
 
 #if defined(__x86_64__)
@@ -40,12 +49,15 @@ static LwKernel active = LW_KERNEL_AUTO;	/* not chosen yet */
 #define CPU_FMA (1U << 12)
 #define CPU_OSXSAVE (1U << 27)
 #define CPU_AVX (1U << 28)
+#define CPU_F16C (1U << 29)
 /* Leaf 7, EBX */
 #define CPU_AVX2 (1U << 5)
 #define CPU_AVX512F (1U << 16)
 #define CPU_AVX512BW (1U << 30)
 /* Leaf 7, ECX */
 #define CPU_AVX512VNNI (1U << 11)
+/* Leaf 7, subleaf 1, EAX */
+#define CPU_AVXVNNI (1U << 4)
 /* XCR0: what the operating system saves */
 #define STATE_YMM 0x06U
 #define STATE_ZMM 0xe6U
@@ -57,7 +69,20 @@ has(unsigned int bits, unsigned int wanted)
 	return (bits & wanted) == wanted;
 }
 
-/* Best instruction set of the processor; chooses among the arithmetics of one. */
+/* Whether a processor with subleaf 1 of leaf 7 has VNNI outside AVX-512. */
+static bool
+has_avxvnni(void)
+{
+	unsigned int eax,
+				ebx,
+				ecx,
+				edx;
+
+	__cpuid_count(7, 1, eax, ebx, ecx, edx);
+	return has(eax, CPU_AVXVNNI);
+}
+
+/* Best instruction set of the processor; chooses among what the tables have for one. */
 static LwKernel
 detect(void)
 {
@@ -66,18 +91,31 @@ detect(void)
 				ecx,
 				edx,
 				state;
+	bool		halves;
 
 	if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) ||
 		!has(ecx, CPU_FMA | CPU_OSXSAVE | CPU_AVX))
 		return LW_KERNEL_SCALAR;
+	halves = has(ecx, CPU_F16C);
 	__asm__("xgetbv" : "=a"(state), "=d"(edx) : "c"(0));
 	if (!has(state, STATE_YMM) ||
 		!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !has(ebx, CPU_AVX2))
 		return LW_KERNEL_SCALAR;
+	if (eax >= 1 && has_avxvnni())
+		arithmetics[LW_KERNEL_AVX2] = &lw_arithmetic_avx2_vnni;
+	if (halves)
+	{
+		vector_kernels[LW_KERNEL_AVX2] = &lw_vectors_avx2;
+		vector_kernels[LW_KERNEL_AVX512] = &lw_vectors_avx2;
+	}
 	if (!has(state, STATE_ZMM) || !has(ebx, CPU_AVX512F | CPU_AVX512BW))
 		return LW_KERNEL_AVX2;
 	if (has(ecx, CPU_AVX512VNNI))
+	{
 		arithmetics[LW_KERNEL_AVX512] = &lw_arithmetic_avx512_vnni;
+		if (halves)
+			vector_kernels[LW_KERNEL_AVX512] = &lw_vectors_avx512;
+	}
 	return LW_KERNEL_AVX512;
 }
 
@@ -144,4 +182,10 @@ const LwArithmetic *
 lw_arithmetic(void)
 {
 	return arithmetics[lw_kernel_active()];
+}
+
+const LwVectorKernel *
+lw_vector_kernel(void)
+{
+	return vector_kernels[lw_kernel_active()];
 }

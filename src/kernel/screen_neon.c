@@ -6,7 +6,7 @@
  *
  * Both multiply signed bytes, so codes are taken as they are and no sum has
  * to begin with screen->starts.  SDOT adds products into 32 bits, which the
- * screen's dimensions cannot fill: 4096 * 128 * 127 < 2^31.  Without it four
+ * screen's dimensions cannot fill: 2^14 * 128 * 127 < 2^31.  Without it four
  * products are added into 16 bits first: 4 * 128 * 63 < 2^15.
  *
  *-------------------------------------------------------------------------
@@ -67,12 +67,15 @@ shift(const int8_t *codes, size_t dimension, size_t count, uint8_t *bytes,
 }
 
 static void
-unit_factors(const int32_t *squares, size_t count, float *factors)
+unit_factors(const int32_t *squares, size_t count, float *factors, float *sizes)
 {
 	size_t		i;
 
 	for (i = 0; i < count; i++)
+	{
 		factors[i] = lw_unit_factor((uint64_t) squares[i]);
+		sizes[i] = squares[i] > 0 ? 1.0f : 0.0f;
+	}
 }
 
 /* b and largest lower bounds of half a group. */
@@ -296,9 +299,10 @@ reach(const float *upper, const float32x4_t best[4])
 	return (uint16_t) (vaddv_u8(vget_low_u8(found)) | vaddv_u8(vget_high_u8(found)) << 8);
 }
 
-/* Finds bounds by tiles of up to `size` tokens. */
+/* Finds bounds of a group by tiles of up to `size` tokens. */
 static void
-find_bounds(const Tile *tiles, size_t size, LwScreen *screen, size_t group, size_t count)
+bound_group(const Tile *tiles, size_t size, LwScreen *screen, size_t group, size_t count,
+			float *upper, uint16_t *can)
 {
 	float	   *best = screen->coarse_best + group * LW_LANES;
 	float32x4_t all[4];
@@ -319,8 +323,7 @@ find_bounds(const Tile *tiles, size_t size, LwScreen *screen, size_t group, size
 		{
 			size_t		left = count - token;
 
-			tiles[left < size ? left : size] (screen, codes, token,
-												 screen->upper + token * LW_LANES + lane, &state);
+			tiles[left < size ? left : size] (screen, codes, token, upper + token * LW_LANES + lane, &state);
 		}
 		vst1q_f32(best + lane, state.low_best);
 		vst1q_f32(best + lane + 4, state.high_best);
@@ -328,19 +331,70 @@ find_bounds(const Tile *tiles, size_t size, LwScreen *screen, size_t group, size
 	for (lane = 0; lane < LW_LANES; lane += 4)
 		all[lane / 4] = vld1q_f32(best + lane);
 	for (token = 0; token < count; token++)
-		screen->can[token] = reach(screen->upper + token * LW_LANES, all);
+		can[token] = reach(upper + token * LW_LANES, all);
 }
 
 static void
-bound(LwScreen *screen, size_t group, size_t count)
+find_bounds(const Tile *tiles, size_t size, LwScreen *screen, size_t group, size_t groups, size_t count)
 {
-	find_bounds(plain_tiles, TILE, screen, group, count);
+	size_t		i;
+
+	for (i = 0; i < groups; i++)
+		bound_group(tiles, size, screen, group + i, count,
+					screen->upper + i * LW_SCREEN_TOKENS * LW_LANES, screen->can[i]);
 }
 
 static void
-dot_bound(LwScreen *screen, size_t group, size_t count)
+bound(LwScreen *screen, size_t group, size_t groups, size_t count)
 {
-	find_bounds(dot_tiles, DOT_TILE, screen, group, count);
+	find_bounds(plain_tiles, TILE, screen, group, groups, count);
+}
+
+static void
+dot_bound(LwScreen *screen, size_t group, size_t groups, size_t count)
+{
+	find_bounds(dot_tiles, DOT_TILE, screen, group, groups, count);
+}
+
+static void
+raise_highest(const float *upper, size_t count, float *highest)
+{
+	size_t		token;
+	int			lane;
+
+	for (lane = 0; lane < LW_LANES; lane += 4)
+	{
+		float32x4_t most = vld1q_f32(highest + lane);
+
+		for (token = 0; token < count; token++)
+			most = vmaxq_f32(most, vld1q_f32(upper + token * LW_LANES + lane));
+		vst1q_f32(highest + lane, most);
+	}
+}
+
+/* Two products of codes and rests fit 16 bits: 2 * 128 * 64 < 2^15. */
+static void
+dots(const LwScreen *screen, size_t group, const LwPair *pairs, size_t count, int32_t *out)
+{
+	size_t		stride = screen->stride;
+	size_t		pair;
+
+	for (pair = 0; pair < count; pair++)
+	{
+		const int8_t *codes = (const int8_t *) screen->bytes + pairs[pair].token * stride;
+		const int8_t *rests = screen->rests + (group * LW_LANES + pairs[pair].lane) * stride;
+		int32x4_t	sums = vdupq_n_s32(0);
+		size_t		i;
+
+		for (i = 0; i < stride; i += 16)
+		{
+			int8x16_t	code = vld1q_s8(codes + i);
+			int8x16_t	rest = vld1q_s8(rests + i);
+
+			sums = vpadalq_s16(sums, vmlal_high_s8(vmull_s8(vget_low_s8(code), vget_low_s8(rest)), code, rest));
+		}
+		out[pair] = vaddvq_s32(sums);
+	}
 }
 
 /* Sixteen sums. */
@@ -369,22 +423,6 @@ add_products(Sums *sums, const float *values, int8x16_t codes)
 	sums->fourth = vfmaq_f32(sums->fourth, vld1q_f32(values + 12), fourth);
 }
 
-static float
-dot(const float *vector, const int8_t *codes, size_t dimension)
-{
-	Sums		sums = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
-	float		total;
-	size_t		i;
-
-	for (i = 0; i + 16 <= dimension; i += 16)
-		add_products(&sums, vector + i, vld1q_s8(codes + i));
-	total = vaddvq_f32(vaddq_f32(vaddq_f32(sums.first, sums.second),
-								 vaddq_f32(sums.third, sums.fourth)));
-	for (; i < dimension; i++)
-		total += vector[i] * codes[i];
-	return total;
-}
-
 #define LOAD_ROWS(i) \
 	a[i] = vld1q_s8(rows[i] + first); \
 	a[i + 8] = vld1q_s8(rows[i + 8] + first);
@@ -398,7 +436,7 @@ dot(const float *vector, const int8_t *codes, size_t dimension)
 
 /* Columns first .. first + 15 of 16 rows: interleaving halves four times transposes. */
 static inline void
-read_columns(const int8_t *const rows[LW_LANES], size_t first, int8x16_t a[LW_LANES])
+read_columns(const int8_t *const *rows, size_t first, int8x16_t a[LW_LANES])
 {
 	int8x16_t	b[LW_LANES];
 
@@ -420,8 +458,7 @@ raise(float *maxima, float32x4_t sums, const float *factors)
 }
 
 static void
-raise_lanes(LwQuery *query, size_t group, const int8_t *const rows[LW_LANES],
-			const float factors[LW_LANES])
+raise_group(LwQuery *query, size_t group, const int8_t *const *rows, const float *factors)
 {
 	size_t		dimension = query->dimension;
 	const float *lanes = query->lanes + group * dimension * LW_LANES;
@@ -451,7 +488,19 @@ raise_lanes(LwQuery *query, size_t group, const int8_t *const rows[LW_LANES],
 	raise(maxima + 12, sums.fourth, factors + 12);
 }
 
-const LwScreening lw_screening_neon = {LIMIT, shift, unit_factors, bound, dot, raise_lanes};
-const LwScreening lw_screening_neon_dotprod = {DOT_LIMIT, shift, unit_factors, dot_bound, dot, raise_lanes};
+static void
+raise_lanes(LwQuery *query, size_t group, size_t groups, const int8_t *const *rows,
+			const float *factors)
+{
+	size_t		i;
+
+	for (i = 0; i < groups; i++)
+		raise_group(query, group + i, rows + i * LW_LANES, factors + i * LW_LANES);
+}
+
+const LwScreening lw_screening_neon =
+{LIMIT, false, shift, unit_factors, bound, raise_highest, dots, raise_lanes};
+const LwScreening lw_screening_neon_dotprod =
+{DOT_LIMIT, false, shift, unit_factors, dot_bound, raise_highest, dots, raise_lanes};
 
 #endif							/* __aarch64__ */

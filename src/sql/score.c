@@ -153,7 +153,7 @@ score_id(const LwScorer *scorer, LwString id, float4 *score)
 
 	if (!lw_view_find(scorer->view, id.data, id.size, &place))
 		return false;
-	lw_score_places(scorer->view, scorer->query, &place, 1, score);
+	lw_score_places(scorer->view, scorer->query, &place, 1, -get_float4_infinity(), score);
 	return true;
 }
 

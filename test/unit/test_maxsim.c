@@ -14,25 +14,23 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "fence.h"
 #include "kernel/decode.h"
-#include "kernel/maxsim.h"
 #include "kernel/screen.h"
 #include "random.h"
 #include "unit.h"
 
 #define MAX_DOCUMENTS 16
+#define PRODUCTS 400000			/* of a usual case */
 #define POSITIONS 60
 #define POSITION_DIMENSION 5
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 0x1p40f
 
-/* Of how many random cases a brief run takes one: an emulated processor is slow. */
-#define BRIEF 12
+#define BRIEF 24				/* a brief run takes one case of so many */
 
-static bool brief;
+static size_t below;			/* documents that a floor spared the kernels */
 
 typedef enum Values
 {
@@ -86,45 +84,6 @@ bits_of(float value)
 
 	memcpy(&bits, &value, sizeof(bits));
 	return bits;
-}
-
-/* ----------
- * Memory that ends at a page without access, as long as the program runs one
- * case.
- * ----------
- */
-typedef struct Fence
-{
-	void	   *memory;
-	size_t		size;
-} Fence;
-
-static Fence fences[4 * MAX_DOCUMENTS];
-static size_t fence_count;
-
-static void *
-fenced(size_t size)
-{
-	size_t		page = (size_t) sysconf(_SC_PAGESIZE);
-	size_t		whole = (size + page - 1) / page * page;
-	char	   *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE,
-							  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED || mprotect(memory + whole, page, PROT_NONE) != 0)
-		abort();
-	fences[fence_count].memory = memory;
-	fences[fence_count++].size = whole + page;
-	return memory + whole - size;
-}
-
-static void
-drop_fences(void)
-{
-	while (fence_count > 0)
-	{
-		fence_count--;
-		munmap(fences[fence_count].memory, fences[fence_count].size);
-	}
 }
 
 /* ----------
@@ -431,6 +390,38 @@ check_scores(const Case *c, size_t block, const char *kernel)
 	}
 }
 
+/* No document is below its own score; one that is below a floor may say so. */
+static void
+check_floors(const Case *c, const char *kernel)
+{
+	size_t		i;
+	int			higher;
+
+	for (i = 0; i < c->count; i++)
+	{
+		float		expected = c->expected[i].score;
+
+		if (c->expected[i].problem != LW_SCORE_FINE)
+			continue;
+		for (higher = 0; higher < 4; higher++)
+		{
+			float		floors[] = {-INFINITY, expected, nextafterf(expected, INFINITY), expected + fabsf(expected) / 16};
+			float		floor = floors[higher];
+			float		score;
+			LwScoreProblem problem;
+			size_t		good = lw_maxsim_above(c->query, c->scoring, &c->documents[i], 1, floor, &score, &problem);
+
+			CHECK(good == 1 && problem == LW_SCORE_FINE, "%s: floor %a, problem %d", kernel, (double) floor, problem);
+			CHECK(bits_of(score) == bits_of(expected) || (score == -INFINITY && expected < floor),
+				  "%s, scoring %d, %u x %u, document %zu of %zu tokens: %a above %a, expected %a", kernel,
+				  c->scoring, c->tokens, c->dimension, i, c->documents[i].tokens, (double) score,
+				  (double) floor, (double) expected);
+			if (score == -INFINITY && expected > -INFINITY)
+				below++;
+		}
+	}
+}
+
 static void
 check_winners(const Case *c, size_t document, const char *kernel)
 {
@@ -475,9 +466,10 @@ check_case(Case *c)
 		lw_kernel_cap((LwKernel) kernel);
 		check_scores(c, c->count, lw_kernel_names[kernel]);
 		if (kernel != LW_KERNEL_SCALAR)
-			for (i = 1; i < (brief ? 2 : c->count); i++)
+			for (i = 1; i < (unit_brief() ? 2 : c->count); i++)
 				check_scores(c, i, lw_kernel_names[kernel]);
 		check_winners(c, random_below((uint32_t) c->count), lw_kernel_names[kernel]);
+		check_floors(c, lw_kernel_names[kernel]);
 	}
 	lw_kernel_cap(LW_KERNEL_AUTO);
 	for (i = 0; i < c->count; i++)
@@ -487,17 +479,17 @@ check_case(Case *c)
 	}
 }
 
-/* A case of random documents: as many, and of as many tokens, as the work allows. */
+/* A case of random documents: as many, and of as many tokens, as `products` allow. */
 static void
-run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
-	Values kind, Scales scales)
+run_case(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
+		 Values kind, Scales scales, size_t products)
 {
 	static const size_t lengths[] = {1, 2, 5, 6, 7, 8, 9, 23, 24, 25, 47, 49, 131, 257, 300, 530};
-	size_t		budget = 1 + 400000 / ((size_t) tokens * dimension);
+	size_t		budget = 1 + products / ((size_t) tokens * dimension);
 	Case		c = {0};
 	void	   *memory;
 
-	if (brief && random_below(BRIEF) > 0)
+	if (unit_brief() && random_below(BRIEF) > 0)
 		return;
 	c.tokens = tokens;
 	c.dimension = dimension;
@@ -520,6 +512,13 @@ run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
 	check_case(&c);
 	free(memory);
 	drop_fences();
+}
+
+static void
+run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
+	Values kind, Scales scales)
+{
+	run_case(tokens, dimension, scoring, query_kind, kind, scales, PRODUCTS);
 }
 
 static const uint32_t query_tokens[] = {1, 2, 8, 15, 16, 17, 31, 32, 33, 48, 64, 100, 512};
@@ -576,8 +575,9 @@ check_kinds(void)
 		run(5, dimension, LW_SCORE_FLOAT32, NORMAL, NORMAL, APPENDED);
 		run(5, dimension, LW_SCORE_INT8_UNIT, NORMAL, NORMAL, WIDE);
 	}
-	for (dimension = 4095; dimension <= 4097; dimension++)
-		run(1, dimension, LW_SCORE_INT8, SPIKES, CLUSTERED, APPENDED);
+	for (dimension = 16383; dimension <= 16385; dimension++)
+		run_case(1, dimension, LW_SCORE_INT8, SPIKES, CLUSTERED, APPENDED, 4 * PRODUCTS);
+	run_case(33, 5000, LW_SCORE_INT8_UNIT, NORMAL, NORMAL, APPENDED, 20 * PRODUCTS);
 }
 
 /* A bad scale at every position of a document, before and after other documents. */
@@ -719,7 +719,7 @@ check_maxima(const char *kernel)
 			query->maxima[i] = zeros[first];
 			codes_of[i] = &codes[!first];
 		}
-		arithmetic->screening->raise_lanes(query, 0, codes_of, least);
+		arithmetic->screening->raise_lanes(query, 0, 1, codes_of, least);
 		CHECK(maxima_are(query, zeros[first]), "%s: zeros, screened", kernel);
 	}
 	free(memory);
@@ -794,12 +794,14 @@ check_sizes(void)
 int
 main(void)
 {
-	brief = getenv("LATEWEAVE_BRIEF") != NULL;
 	check_kernels();
 	check_sizes();
 	check_infinities();
 	check_positions();
 	check_kinds();
 	check_random();
+	if (lw_arithmetic()->screening != NULL)
+		CHECK(unit_brief() || below > 100, "only %zu documents were found below a floor", below);
+	printf("maxsim: %zu documents below a floor\n", below);
 	return unit_done("maxsim");
 }
