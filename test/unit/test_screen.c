@@ -28,6 +28,8 @@
 #define LONG_TOKENS (2 * LW_SCREEN_TOKENS + 20)
 #define LONG_DIMENSION 64
 
+#define BRIEF 3					/* a brief run takes one case of so many */
+
 typedef enum Shape
 {
 	GAUSSIAN,
@@ -126,12 +128,15 @@ check(const LwArithmetic *arithmetic, const char *name, uint32_t query_tokens, s
 {
 	bool		unit = random_below(2);
 	LwDocument	document = {codes, scales, tokens};
-	void	   *memory = aligned_alloc(64, lw_query_size(query_tokens, (uint32_t) dimension));
+	void	   *memory;
 	uint32_t	live = query_tokens < LW_LANES ? (1U << query_tokens) - 1 : 0xffff;
 	LwQuery    *query;
 	size_t		left = 0;
 	size_t		i;
 
+	if (unit_brief() && random_below(BRIEF) > 0)
+		return;
+	memory = aligned_alloc(64, lw_query_size(query_tokens, (uint32_t) dimension));
 	fill(query_tokens, dimension, tokens, shape);
 	query = lw_query_init(memory, vectors, query_tokens, (uint32_t) dimension);
 	CHECK(lw_screen_ready(query, arithmetic->screening) && query->screen->live[query->groups - 1] == live,
