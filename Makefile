@@ -8,9 +8,10 @@ MODULE_big = lateweave
 
 # A new source file is added to the list of its layer.
 LW_FORMAT = error json utf8 npy ids manifest
-LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 decode screen screen_avx2 screen_avx512 \
+LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim_neon decode \
+	screen screen_avx2 screen_avxvnni screen_avx512 screen_neon \
 	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512
-LW_STORE = map idmap segment merged view follow
+LW_STORE = map idmap segment merged view follow ahead
 LW_SERVER = error ids path source pin prepared scoring
 LW_SQL = document fdw fdw_analyze fdw_import fdw_lookup fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
 	representation rerank score scorer search support
@@ -24,7 +25,7 @@ REGRESS = multivector pgvector fdw score
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
-EXTRA_CLEAN = test/build/plain test/build/asan test/build/fuzzer
+EXTRA_CLEAN = test/build/plain test/build/asan test/build/fuzzer test/build/aarch64
 
 # Scores are the same bits everywhere, so no multiplication and addition may be
 # fused where the source does not say so, and none of the JIT's inlining: no bitcode.

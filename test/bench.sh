@@ -1,9 +1,88 @@
 #!/bin/bash
-# make bench: the kernels beside OpenBLAS and a plain read, in turns in one process.
+# make bench: MaxSim by our kernels and in SQL beside what else computes it, on one thread, in turns.
+# Prints a table and draws test/build/bench.svg, or FIGURE. TURNS (25) is how often everything is timed;
+# BENCH_STORE, a vector store, and BENCH_QUERY, a float32 .npy of tokens x dimension, replace random vectors.
 . "$(dirname "$0")/common.sh"
 
+turns=${TURNS:-25}
+csv=$build/bench.csv
+venv=$build/bench-venv
+work=
+
+# Python with the libraries to compare with, or without those that cannot be had. (-I: lateweave.so here is no module.)
+install_peers() {
+	local package
+	python=$venv/bin/python
+	"$python" -I -c 'import numpy, lateweave, maxsim_cpu, matplotlib' 2>/dev/null && return
+	say "Installing the Python libraries to compare with in $venv ..."
+	if ! python3 -m venv "$venv"; then
+		python=python3
+		return
+	fi
+	for package in numpy lateweave==0.2.0 maxsim-cpu matplotlib; do
+		"$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 "$package" && continue
+		say "$package could not be installed: what needs it is left out."
+		[ "$package" != numpy ] || break
+	done
+}
+
+# OpenBLAS is to use its best kernel: that for AVX-512 where there is one, else its own choice.
+choose_openblas() {
+	unset OPENBLAS_L2_SIZE OPENBLAS_CORETYPE
+	if grep -qw avx512bw /proc/cpuinfo; then
+		export OPENBLAS_CORETYPE=SkylakeX
+	fi
+}
+
+finish() {
+	trap '' INT TERM HUP
+	[ -z "$work" ] || remove_directory "$work"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM HUP
+
 test/setup.sh bench
-mkdir -p "$build"
-"${CC:-cc}" -O2 -D_GNU_SOURCE -ffp-contract=off -Isrc -o "$build/bench_kernel" \
-	test/bench/bench_kernel.c src/kernel/*.c -lopenblas -lm
-"$build/bench_kernel" "${TURNS:-25}"
+lock_tree
+install_peers
+choose_openblas
+build_and_install
+$make -s "$jobs" bench-programs
+
+{
+	say shape,contender,ms,gmacs,ratio
+	say "# $(sed -nE 's/^model name[ \t]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors; $("$PG_CONFIG" --version); $turns turns"
+	say "# OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-} OPENBLAS_L2_SIZE="
+} >"$csv"
+
+say "Timing the kernels ..."
+"$build/plain/bench_kernel" --csv "$csv" "$turns"
+say "Timing single vectors ..."
+"$build/plain/bench_vectors" --csv "$csv" "$turns"
+
+work=$(new_directory bench)
+data=$work/stores
+"$build/plain/bench_store" "$data"
+chown -R "$(server_user)" "$data"
+
+say "Timing the Python libraries ..."
+if "$python" -I -c 'import numpy' 2>/dev/null; then
+	"$python" -W ignore test/bench/bench_peers.py --csv "$csv" --turns "$turns" "$build/libbench.so" "$data"
+else
+	say "# numpy is not installed: no Python libraries were timed" >>"$csv"
+fi
+
+say "Timing SQL ..."
+start_server "$work" fsync=off
+psql=("$("$PG_CONFIG" --bindir)/psql" -X -h "$work" -p "$port" -U postgres)
+"${psql[@]}" -q -c 'CREATE DATABASE bench' postgres
+"$python" -W ignore test/bench/bench_sql.py --csv "$csv" --turns "$turns" "$data" "${psql[@]}" -d bench
+
+say ""
+"$python" test/bench/table.py "$csv"
+figure=${FIGURE:-$build/bench.svg}
+if "$python" -I -c 'import matplotlib' 2>/dev/null; then
+	"$python" test/bench/figure.py "$csv" "$figure"
+	say "" "The figure: $figure"
+else
+	say "" "No figure: matplotlib is not installed."
+fi

@@ -61,7 +61,7 @@ verdict() {
 # A unit program passes when it ends well and says that it checked something.
 unit_program() {
 	local output status=0
-	output=$(timeout --foreground 900 "$1" 2>&1) || status=$?
+	output=$(timeout --foreground 900 "$@" 2>&1) || status=$?
 	printf '%s\n' "$output" | tail -n 40
 	[ $status -eq 0 ] && grep -qE ': [1-9][0-9]* passed, 0 failed$' <<<"$output"
 }
@@ -87,6 +87,27 @@ programs() {
 	for source in test/fuzz/fuzz_*.c; do
 		name=$(basename "$source" .c)
 		verdict "replay of $name" replay "test/build/asan/$name" "test/fuzz/corpus/${name#fuzz_}"
+	done
+}
+
+# The programs that need no library of PostgreSQL, on emulated processors of the
+# other kind: where there are kernels with SDOT and without, on one of either sort.
+aarch64_programs() {
+	local source name cpu cpus
+	if ! run $make -s "$jobs" aarch64-programs; then
+		count "test programs, aarch64" 0 1
+		return
+	fi
+	for source in $(grep -LE '"(store|section)/' test/unit/test_*.c); do
+		name=$(basename "$source" .c)
+		case $name in
+			test_maxsim | test_screen) cpus="max cortex-a53" ;;
+			*) cpus=max ;;
+		esac
+		for cpu in $cpus; do
+			verdict "$name, aarch64 $cpu" unit_program \
+				env LATEWEAVE_BRIEF=1 qemu-aarch64 -cpu "$cpu" "test/build/aarch64/$name"
+		done
 	done
 }
 
@@ -143,6 +164,7 @@ tap() {
 }
 
 test/setup.sh tap
+test/setup.sh aarch64 || say "What needs them counts as failed."
 lock_tree
 build_and_install
 
@@ -155,6 +177,7 @@ chmod 755 "$work"
 
 verdict "layers" test/layers.sh
 programs
+aarch64_programs
 if start_server "$work" fsync=off; then
 	regress
 else

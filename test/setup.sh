@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs, by apt, what a run needs and the machine lacks: setup.sh server|tap|bench.
+# Installs, by apt, what a run needs and the machine lacks: setup.sh server|tap|aarch64|bench.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -21,8 +21,14 @@ if [ "${1:-}" = tap ]; then
 	need python3 command -v python3
 	need strace command -v strace
 fi
+if [ "${1:-}" = aarch64 ]; then
+	need gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc
+	need libc6-dev-arm64-cross eval 'test -f "$(aarch64-linux-gnu-gcc -print-file-name=libc.a)"'
+	need qemu-user command -v qemu-aarch64
+fi
 if [ "${1:-}" = bench ]; then
 	need libopenblas-dev eval 'echo "#include <cblas.h>" | cc -E -x c -'
+	need python3-venv python3 -c 'import ensurepip, venv'
 fi
 
 [ ${#packages[@]} -gt 0 ] || exit 0

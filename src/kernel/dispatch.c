@@ -14,6 +14,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 const char *const lw_kernel_names[LW_KERNEL_COUNT] =
@@ -25,6 +27,9 @@ static const LwArithmetic *arithmetics[LW_KERNEL_COUNT] =
 #if defined(__x86_64__)
 	[LW_KERNEL_AVX2] = &lw_arithmetic_avx2,
 	[LW_KERNEL_AVX512] = &lw_arithmetic_avx512,
+#endif
+#if defined(__aarch64__)
+	[LW_KERNEL_NEON] = &lw_arithmetic_neon,
 #endif
 };
 
@@ -51,6 +56,8 @@ static LwKernel active = LW_KERNEL_AUTO;	/* not chosen yet */
 #define CPU_AVX512BW (1U << 30)
 /* Leaf 7, ECX */
 #define CPU_AVX512VNNI (1U << 11)
+/* Leaf 7, subleaf 1, EAX */
+#define CPU_AVXVNNI (1U << 4)
 /* XCR0: what the operating system saves */
 #define STATE_YMM 0x06U
 #define STATE_ZMM 0xe6U
@@ -60,6 +67,19 @@ static bool
 has(unsigned int bits, unsigned int wanted)
 {
 	return (bits & wanted) == wanted;
+}
+
+/* Whether a processor with subleaf 1 of leaf 7 has VNNI outside AVX-512. */
+static bool
+has_avxvnni(void)
+{
+	unsigned int eax,
+				ebx,
+				ecx,
+				edx;
+
+	__cpuid_count(7, 1, eax, ebx, ecx, edx);
+	return has(eax, CPU_AVXVNNI);
 }
 
 /* Best instruction set of the processor; chooses among what the tables have for one. */
@@ -81,6 +101,8 @@ detect(void)
 	if (!has(state, STATE_YMM) ||
 		!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !has(ebx, CPU_AVX2))
 		return LW_KERNEL_SCALAR;
+	if (eax >= 1 && has_avxvnni())
+		arithmetics[LW_KERNEL_AVX2] = &lw_arithmetic_avx2_vnni;
 	if (halves)
 	{
 		vector_kernels[LW_KERNEL_AVX2] = &lw_vectors_avx2;
@@ -95,6 +117,17 @@ detect(void)
 			vector_kernels[LW_KERNEL_AVX512] = &lw_vectors_avx512;
 	}
 	return LW_KERNEL_AVX512;
+}
+
+#elif defined(__aarch64__)
+
+/* NEON is part of every such processor; asks whether SDOT is. */
+static LwKernel
+detect(void)
+{
+	if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0)
+		arithmetics[LW_KERNEL_NEON] = &lw_arithmetic_neon_dotprod;
+	return LW_KERNEL_NEON;
 }
 
 #else

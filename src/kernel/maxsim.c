@@ -29,8 +29,12 @@
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 1099511627776.0f /* 2^40 */
 
-/* Codes of a document from which on a screen pays. */
+/* Codes and tokens of a document from which on a screen pays. */
 #define SCREEN_CODES (48 * 128)
+#define SCREEN_TOKENS 32
+
+/* What is fetched of the next document before a document is scored. */
+#define NEXT_BYTES 2048
 
 static void
 no_pause(void)
@@ -54,6 +58,7 @@ choose_path(const LwQuery *query, LwScoring scoring,
 			const LwDocument *document, Path *path)
 {
 	bool		decode = !query->codes_fit;
+	bool		fit = true;
 	size_t		i;
 
 	if (scoring == LW_SCORE_FLOAT32)
@@ -62,15 +67,13 @@ choose_path(const LwQuery *query, LwScoring scoring,
 		return true;
 	}
 	for (i = 0; i < document->tokens; i++)
+		fit &= (document->scales[i] >= SCALE_LOW) & (document->scales[i] <= SCALE_HIGH);
+	if (!fit)
 	{
-		float		scale = document->scales[i];
-
-		if (!(scale >= SCALE_LOW && scale <= SCALE_HIGH))
-		{
-			if (!(scale > 0 && scale <= FLT_MAX))
+		for (i = 0; i < document->tokens; i++)
+			if (!(document->scales[i] > 0 && document->scales[i] <= FLT_MAX))
 				return false;
-			decode = true;
-		}
+		decode = true;
 	}
 	if (scoring == LW_SCORE_INT8_UNIT)
 		*path = decode ? DECODED_UNIT : CODES_UNIT;
@@ -135,22 +138,22 @@ reset_maxima(LwQuery *query)
 		query->maxima[i] = -INFINITY;
 }
 
-/* Sets the maxima to those of a document. */
+/* Sets the maxima to those of a document; or finds it *below the floor. */
 static LwScoreProblem
 find_maxima(LwQuery *query, const LwArithmetic *arithmetic, Path path,
-			const LwDocument *document)
+			const LwDocument *document, float floor, bool *below)
 {
 	LwScoreProblem problem = LW_SCORE_FINE;
-	size_t		first;
+	size_t		first = 0;
 
-	if ((path == CODES || path == CODES_UNIT) && document->tokens >= SCREEN_CODES / query->dimension &&
+	if ((path == CODES || path == CODES_UNIT) &&
+		document->tokens >= SCREEN_TOKENS && document->tokens >= SCREEN_CODES / query->dimension &&
 		arithmetic->screening != NULL && lw_screen_ready(query, arithmetic->screening))
-	{
-		lw_screen_document(query, arithmetic, path == CODES_UNIT, document);
-		return LW_SCORE_FINE;
-	}
-	reset_maxima(query);
-	for (first = 0; first < document->tokens && problem == LW_SCORE_FINE; first += LW_STEP)
+		first = lw_screen_document(query, arithmetic, path == CODES_UNIT, document, floor);
+	else
+		reset_maxima(query);
+	*below = first == SIZE_MAX;
+	for (; first < document->tokens && problem == LW_SCORE_FINE; first += LW_STEP)
 	{
 		size_t		left = document->tokens - first;
 
@@ -164,40 +167,67 @@ find_maxima(LwQuery *query, const LwArithmetic *arithmetic, Path path,
 /* Scores one document. */
 static LwScoreProblem
 score_document(LwQuery *query, const LwArithmetic *arithmetic,
-			   LwScoring scoring, const LwDocument *document, float *score)
+			   LwScoring scoring, const LwDocument *document, float floor, float *score)
 {
 	LwScoreProblem problem;
 	float		sum = 0.0f;
+	bool		below;
 	Path		path;
 	uint32_t	token;
 
 	if (!choose_path(query, scoring, document, &path))
 		return LW_SCORE_SCALE;
-	problem = find_maxima(query, arithmetic, path, document);
+	problem = find_maxima(query, arithmetic, path, document, floor, &below);
 	if (problem != LW_SCORE_FINE)
 		return problem;
+	if (below)
+	{
+		*score = -INFINITY;
+		return LW_SCORE_FINE;
+	}
 	for (token = 0; token < query->tokens; token++)
 		sum += query->maxima[token];
 	*score = sum;
 	return isnan(sum) ? LW_SCORE_NAN : LW_SCORE_FINE;
 }
 
+/* Has the first rows of the next document fetched; the kernels go on from there. */
+static void
+prefetch_next(LwQuery *query, const LwDocument *next)
+{
+	size_t		i;
+
+	query->next = next->rows;
+	for (i = 0; i < NEXT_BYTES; i += 64)
+		__builtin_prefetch(query->next + i);
+	if (next->scales != NULL)
+		__builtin_prefetch(next->scales);
+}
+
 /* Scores a block of documents up to the first with a problem. */
 size_t
-lw_maxsim(LwQuery *query, LwScoring scoring, const LwDocument *documents,
-		  size_t count, float *scores, LwScoreProblem *problem)
+lw_maxsim_above(LwQuery *query, LwScoring scoring, const LwDocument *documents,
+				size_t count, float floor, float *scores, LwScoreProblem *problem)
 {
 	const LwArithmetic *arithmetic = lw_arithmetic();
 	size_t		i;
 
 	*problem = LW_SCORE_FINE;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count && *problem == LW_SCORE_FINE; i++)
 	{
-		*problem = score_document(query, arithmetic, scoring, &documents[i], &scores[i]);
-		if (*problem != LW_SCORE_FINE)
-			return i;
+		query->next = NULL;
+		if (i + 1 < count)
+			prefetch_next(query, &documents[i + 1]);
+		*problem = score_document(query, arithmetic, scoring, &documents[i], floor, &scores[i]);
 	}
-	return count;
+	return *problem == LW_SCORE_FINE ? count : i - 1;
+}
+
+size_t
+lw_maxsim(LwQuery *query, LwScoring scoring, const LwDocument *documents,
+		  size_t count, float *scores, LwScoreProblem *problem)
+{
+	return lw_maxsim_above(query, scoring, documents, count, -INFINITY, scores, problem);
 }
 
 /* Finds the token that each query token is most similar to, token by token. */

@@ -106,6 +106,14 @@ extern size_t lw_maxsim(LwQuery *query, LwScoring scoring,
 						float *scores, LwScoreProblem *problem);
 
 /*
+ * The same for the best of many: a document whose score is less than `floor`
+ * may get -INFINITY instead, which takes less time.
+ */
+extern size_t lw_maxsim_above(LwQuery *query, LwScoring scoring,
+							  const LwDocument *documents, size_t count,
+							  float floor, float *scores, LwScoreProblem *problem);
+
+/*
  * Which token won: similarity[tokens of the query] sums, in order, to the
  * score of lw_maxsim, winner[] counts from 0; of equal ones the first wins.
  */

@@ -18,18 +18,23 @@
 typedef struct Layout
 {
 	size_t		groups;
+	size_t		stride;
 	size_t		lanes;
 	size_t		maxima;
 	size_t		rows;
 	size_t		screen;
-	size_t		vectors;
 	size_t		codes;
 	size_t		starts;
+	size_t		run_starts;
+	size_t		rests;
+	size_t		rest_starts;
+	size_t		steps;
 	size_t		coarse;
 	size_t		fine;
 	size_t		live;
 	size_t		coarse_best;
 	size_t		fine_best;
+	size_t		highest;
 	size_t		bytes;
 	size_t		upper;
 	size_t		end;
@@ -59,9 +64,10 @@ static bool
 lay_out(Layout *at, size_t tokens, size_t dimension)
 {
 	size_t		groups = tokens / LW_LANES + (tokens % LW_LANES != 0);
-	size_t		stride = (dimension + 3) / 4 * 4;
+	size_t		stride = (dimension + LW_SCREEN_RUN - 1) / LW_SCREEN_RUN * LW_SCREEN_RUN;
 
 	at->groups = groups;
+	at->stride = stride;
 	at->end = sizeof(LwQuery) + (ALIGNMENT - 1);
 	at->end -= at->end % ALIGNMENT;
 	if (!reserve(&at->end, &at->lanes, groups, dimension, LW_LANES * sizeof(float)) ||
@@ -71,16 +77,20 @@ lay_out(Layout *at, size_t tokens, size_t dimension)
 	if (dimension > LW_SCREEN_DIMENSION)
 		return true;
 	return reserve(&at->end, &at->screen, 1, 1, sizeof(LwScreen)) &&
-		reserve(&at->end, &at->vectors, groups, dimension, LW_LANES * sizeof(float)) &&
 		reserve(&at->end, &at->codes, groups, stride, LW_LANES) &&
 		reserve(&at->end, &at->starts, groups, LW_LANES, sizeof(int32_t)) &&
+		reserve(&at->end, &at->run_starts, groups, stride / LW_SCREEN_RUN, LW_LANES * 2 * sizeof(int16_t)) &&
+		reserve(&at->end, &at->rests, groups, stride, LW_LANES) &&
+		reserve(&at->end, &at->rest_starts, groups, LW_LANES, sizeof(int32_t)) &&
+		reserve(&at->end, &at->steps, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->coarse, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->fine, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->live, groups, 1, sizeof(uint32_t)) &&
 		reserve(&at->end, &at->coarse_best, groups, LW_LANES, sizeof(float)) &&
 		reserve(&at->end, &at->fine_best, groups, LW_LANES, sizeof(float)) &&
-		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, stride, 1) &&
-		reserve(&at->end, &at->upper, LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
+		reserve(&at->end, &at->highest, groups, LW_LANES, sizeof(float)) &&
+		reserve(&at->end, &at->bytes, LW_SCREEN_TOKENS, LW_SCREEN_PITCH(stride), 1) &&
+		reserve(&at->end, &at->upper, LW_SCREEN_GROUPS * LW_SCREEN_TOKENS, LW_LANES, sizeof(float));
 }
 
 /* Bytes that lw_query_init needs. */
@@ -143,20 +153,25 @@ lw_query_init(void *memory, const float *vectors, uint32_t tokens,
 	query->maxima = (float *) (base + at.maxima);
 	query->rows = (float *) (base + at.rows);
 	query->screen = NULL;
+	query->next = NULL;
 	if (dimension <= LW_SCREEN_DIMENSION)
 	{
 		LwScreen   *screen = (LwScreen *) (base + at.screen);
 
-		screen->limit = 0;
-		screen->stride = ((size_t) dimension + 3) / 4 * 4;
-		screen->vectors = (float *) (base + at.vectors);
+		screen->prepared = NULL;
+		screen->stride = at.stride;
 		screen->codes = (int8_t *) (base + at.codes);
 		screen->starts = (int32_t *) (base + at.starts);
+		screen->run_starts = (int16_t *) (base + at.run_starts);
+		screen->rests = (int8_t *) (base + at.rests);
+		screen->rest_starts = (int32_t *) (base + at.rest_starts);
+		screen->steps = (float *) (base + at.steps);
 		screen->coarse = (float *) (base + at.coarse);
 		screen->fine = (float *) (base + at.fine);
 		screen->live = (uint32_t *) (base + at.live);
 		screen->coarse_best = (float *) (base + at.coarse_best);
 		screen->fine_best = (float *) (base + at.fine_best);
+		screen->highest = (float *) (base + at.highest);
 		screen->bytes = (uint8_t *) (base + at.bytes);
 		screen->upper = (float *) (base + at.upper);
 		query->screen = screen;

@@ -41,6 +41,7 @@ struct LwQuery
 	float	   *maxima;			/* [groups][LW_LANES] */
 	float	   *rows;			/* [LW_STEP][dimension], a step of int8 tokens as float32 */
 	LwScreen   *screen;			/* kernel/screen.h; NULL when the dimension is beyond it */
+	const char *next;			/* rows of the document that is scored next, or NULL */
 	float		factors[LW_STEP];
 	float		ones[LW_STEP];
 };
@@ -52,6 +53,15 @@ lw_real_lanes(const LwQuery *query, size_t group)
 	size_t		tokens = query->tokens - group * LW_LANES;
 
 	return tokens >= LW_LANES ? (1U << LW_LANES) - 1 : (1U << tokens) - 1;
+}
+
+/* Tokens of the next tile, of as few and as even ones as `left` tokens need with at most `most` in each. */
+static inline size_t
+lw_next_tile(size_t left, size_t most)
+{
+	size_t		tiles = (left + most - 1) / most;
+
+	return (left + tiles - 1) / tiles;
 }
 
 /* What similarities with a normalized token are multiplied by. */
@@ -81,8 +91,13 @@ typedef struct LwArithmetic
 extern const LwArithmetic lw_arithmetic_scalar;
 #if defined(__x86_64__)
 extern const LwArithmetic lw_arithmetic_avx2;
+extern const LwArithmetic lw_arithmetic_avx2_vnni;
 extern const LwArithmetic lw_arithmetic_avx512;
 extern const LwArithmetic lw_arithmetic_avx512_vnni;
+#endif
+#if defined(__aarch64__)
+extern const LwArithmetic lw_arithmetic_neon;
+extern const LwArithmetic lw_arithmetic_neon_dotprod;
 #endif
 
 /* The arithmetic of lw_kernel_active(). */
@@ -97,6 +112,10 @@ extern const LwArithmetic *lw_arithmetic(void);
 #define LW_EACH_6(X) LW_EACH_5(X) X(5)
 #define LW_EACH_7(X) LW_EACH_6(X) X(6)
 #define LW_EACH_8(X) LW_EACH_7(X) X(7)
+#define LW_EACH_9(X) LW_EACH_8(X) X(8)
+#define LW_EACH_10(X) LW_EACH_9(X) X(9)
+#define LW_EACH_11(X) LW_EACH_10(X) X(10)
+#define LW_EACH_12(X) LW_EACH_11(X) X(11)
 
 /* Before a tile's loop: what clang does by itself. */
 #if defined(__GNUC__) && !defined(__clang__)

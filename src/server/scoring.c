@@ -9,12 +9,15 @@
 
 #include <math.h>
 
+#include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "utils/float.h"
 
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/scoring.h"
+#include "store/ahead.h"
 
 /* Documents and tokens handed to the kernel at a time; between two of them a query can be cancelled. */
 #define BLOCK_DOCUMENTS 64
@@ -84,47 +87,100 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
 }
 
-void
-lw_score_places(const LwView *view, LwQuery *query,
-				const LwPlace *places, size_t count, float4 *scores)
+/* Scores a block, the first of `count` documents; returns how many they were. */
+static size_t
+score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			float4 floor, float4 *scores)
 {
-	LwScoring	scoring = lw_view_scoring(view);
 	LwDocument	documents[BLOCK_DOCUMENTS];
-	bool		timed = message_level_is_interesting(DEBUG1);
+	bool		timed = count > 1 && message_level_is_interesting(DEBUG1);
 	instr_time	start;
 	instr_time	end;
+	size_t		n = 0;
+	size_t		tokens = 0;
+	size_t		good;
+	LwScoreProblem problem;
+
+	while (n < BLOCK_DOCUMENTS && n < count && tokens < BLOCK_TOKENS)
+	{
+		LwError		error;
+
+		if (lw_view_document(view, places[n], &documents[n], &error) != LW_OK)
+			lw_report(ERROR, &error);
+		tokens += documents[n++].tokens;
+	}
+	lw_read_ahead(view, places + n, count - n);
+	if (timed)
+		INSTR_TIME_SET_CURRENT(start);
+	good = lw_maxsim_above(query, lw_view_scoring(view), documents, n, floor, scores, &problem);
+	if (timed)
+	{
+		INSTR_TIME_SET_CURRENT(end);
+		INSTR_TIME_ACCUM_DIFF(kernel_time, end, start);
+		kernel_documents += n;
+	}
+	if (good < n)
+		lw_report_score_problem(view, places[good], problem);
+	lw_check_faults(view);
+	return n;
+}
+
+void
+lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+				float4 floor, float4 *scores)
+{
 	size_t		done = 0;
 
+	/* one document alone is read when it is touched */
+	if (count > 1)
+		lw_read_ahead(view, places, count);
 	while (done < count)
 	{
-		size_t		n = 0;
-		size_t		tokens = 0;
-		size_t		good;
-		LwScoreProblem problem;
-
 		CHECK_FOR_INTERRUPTS();
-		while (n < BLOCK_DOCUMENTS && done + n < count && tokens < BLOCK_TOKENS)
-		{
-			LwError		error;
-
-			if (lw_view_document(view, places[done + n], &documents[n], &error) != LW_OK)
-				lw_report(ERROR, &error);
-			tokens += documents[n++].tokens;
-		}
-		if (timed)
-			INSTR_TIME_SET_CURRENT(start);
-		good = lw_maxsim(query, scoring, documents, n, scores + done, &problem);
-		if (timed)
-		{
-			INSTR_TIME_SET_CURRENT(end);
-			INSTR_TIME_ACCUM_DIFF(kernel_time, end, start);
-			kernel_documents += n;
-		}
-		if (good < n)
-			lw_report_score_problem(view, places[done + good], problem);
-		lw_check_faults(view);
-		done += n;
+		done += score_block(view, query, places + done, count - done, floor, scores + done);
 	}
+}
+
+/* Puts the lowest score on top. */
+static int
+compare_lowest(Datum a, Datum b, void *arg)
+{
+	float4		x = DatumGetFloat4(a);
+	float4		y = DatumGetFloat4(b);
+
+	return (x < y) - (x > y);
+}
+
+void
+lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			  size_t k, float4 *scores)
+{
+	binaryheap *best;			/* the k best scores so far */
+	size_t		done;
+	size_t		i;
+
+	if (k >= count)
+	{
+		lw_score_places(view, query, places, count, -get_float4_infinity(), scores);
+		return;
+	}
+	lw_score_places(view, query, places, k, -get_float4_infinity(), scores);
+	best = binaryheap_allocate((int) k, compare_lowest, NULL);
+	for (i = 0; i < k; i++)
+		binaryheap_add_unordered(best, Float4GetDatum(scores[i]));
+	binaryheap_build(best);
+	for (done = k; done < count; done = i)
+	{
+		size_t		end = Min(count, done + BLOCK_DOCUMENTS);
+
+		lw_read_ahead(view, places + end, count - end);
+		lw_score_places(view, query, places + done, end - done,
+						DatumGetFloat4(binaryheap_first(best)), scores + done);
+		for (i = done; i < end; i++)
+			if (scores[i] > DatumGetFloat4(binaryheap_first(best)))
+				binaryheap_replace_first(best, Float4GetDatum(scores[i]));
+	}
+	binaryheap_free(best);
 }
 
 void

@@ -22,9 +22,19 @@ extern void lw_check_dimension(const LwView *view, int dimension);
  * Scores the documents at places[0..count-1].  ERROR XX001 for a bad scale or
  * a file that was cut under the query, 22023 for a score that is not a
  * number; each names the document or the file.  Interruptible.
+ *
+ * A document whose score is less than `floor` may get -infinity instead, which
+ * is faster; -infinity as the floor gets all scores.
  */
-extern void lw_score_places(const LwView *view, LwQuery *query,
-							const LwPlace *places, size_t count, float4 *scores);
+extern void lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places,
+							size_t count, float4 floor, float4 *scores);
+
+/*
+ * The same when only the best k are wanted, ties included: what ranks after
+ * them may get -infinity.
+ */
+extern void lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places,
+						  size_t count, size_t k, float4 *scores);
 
 /*
  * For the calls that score many documents: says at DEBUG1 how many there

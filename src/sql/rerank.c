@@ -39,10 +39,10 @@ get_k(FunctionCallInfo fcinfo, int argument)
 	return k;
 }
 
-/* Looks candidates up and scores those that are present; returns how many. */
+/* Looks candidates up and scores those that are present, the best k at least; returns how many there are. */
 static int
 score_candidates(const LwScorer *scorer, const LwString *ids, const int *positions, int count,
-				 LwRanked *ranked)
+				 int k, LwRanked *ranked)
 {
 	LwPlace    *places = palloc_array(LwPlace, count);
 	float4	   *scores = palloc_array(float4, count);
@@ -58,7 +58,7 @@ score_candidates(const LwScorer *scorer, const LwString *ids, const int *positio
 		ranked[present].place = places[present];
 		present++;
 	}
-	lw_score_places(scorer->view, scorer->query, places, present, scores);
+	lw_score_best(scorer->view, scorer->query, places, present, k, scores);
 	for (i = 0; i < present; i++)
 		ranked[i].score = scores[i];
 	pfree(places);
@@ -87,7 +87,7 @@ lateweave_rerank(PG_FUNCTION_ARGS)
 	lw_refuse_repeated_ids(list.ids, list.count);
 
 	ranked = palloc_array(LwRanked, list.count);
-	present = score_candidates(&scorer, list.ids, NULL, list.count, ranked);
+	present = score_candidates(&scorer, list.ids, NULL, list.count, k, ranked);
 	lw_report_kernel_time(scorer.view);
 	qsort(ranked, present, sizeof(LwRanked), lw_compare_ranked);
 	for (i = 0; i < present && i < k; i++)
@@ -232,7 +232,7 @@ lateweave_rerank_sources(PG_FUNCTION_ARGS)
 			positions[count++] = i;
 		}
 		lw_refuse_repeated_ids(ids, count);
-		present += score_candidates(&scorer, ids, positions, count, ranked + present);
+		present += score_candidates(&scorer, ids, positions, count, k, ranked + present);
 	}
 
 	qsort(ranked, present, sizeof(LwRanked), lw_compare_ranked);

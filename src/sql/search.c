@@ -4,7 +4,8 @@
  *	  lateweave_search: the whole source, exhaustive and exact.
  *
  * Documents are scored in file order, in blocks; a heap keeps the best k, so
- * memory is that of k results and one block.  Documents that have no
+ * memory is that of k results and one block, and spares the kernels documents
+ * that cannot be among them.  Documents that have no
  * candidate codes are scored exactly whatever `candidates` says, and no store has any.
  *
  *-------------------------------------------------------------------------
@@ -15,6 +16,7 @@
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 
 #include "compat.h"
 #include "server/error.h"
@@ -90,9 +92,12 @@ static void
 flush(Search *search, const LwPlace *places, int count)
 {
 	float4		scores[BLOCK];
+	float4		floor = -get_float4_infinity();
 	int			i;
 
-	lw_score_places(search->scorer.view, search->scorer.query, places, count, scores);
+	if ((uint64) search->heap->bh_size == search->k)
+		floor = ((LwRanked *) DatumGetPointer(binaryheap_first(search->heap)))->score;
+	lw_score_places(search->scorer.view, search->scorer.query, places, count, floor, scores);
 	for (i = 0; i < count; i++)
 		offer(search, places[i], scores[i]);
 }

@@ -1,14 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * bench_kernel.c
- *	  MaxSim kernels beside OpenBLAS and a plain read, in one process.
+ *	  MaxSim kernels beside OpenBLAS and a plain read, in turns in one process
+ *	  of one thread.
  *
- * Everything is timed in turns, so that what the neighbours of a shared machine do
- * hits all alike; what is printed are medians, and medians of the ratios of
- * each turn.  One thread.  OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset
- * before OpenBLAS chooses its kernel.
+ *	bench_kernel [--csv FILE] [TURNS]
  *
- *	bench_kernel [TURNS]
+ * Appends rows (turns.h) to the file, or prints them.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,218 +15,140 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "kernel/maxsim.h"
+#include "data.h"
+#include "turns.h"
 
-#define MAX_TURNS 200
+#define BEST 10
 
-typedef struct Shape
-{
-	const char *name;
-	int			documents;
-	int			tokens;			/* of a document */
-	int			dimension;
-	int			query;			/* tokens of the query */
-} Shape;
-
+/* After the first data set (data.h), which is A. */
 static const Shape shapes[] = {
-	{"500 x 128 tokens, query 32 (A)", 500, 128, 128, 32},
-	{"500 x 8 tokens", 500, 8, 128, 32},
-	{"50 x 4096 tokens", 50, 4096, 128, 32},
-	{"query of 1", 500, 128, 128, 1},
-	{"query of 8", 500, 128, 128, 8},
-	{"query of 512", 500, 128, 128, 512},
-	{"dimension 768", 500, 32, 768, 32},
+	{500, 8, 128, 32},
+	{50, 4096, 128, 32},
+	{500, 128, 128, 1},
+	{500, 128, 128, 8},
+	{500, 128, 128, 512},
+	{500, 32, 768, 32},
 };
 
+/* The first one is what the others' times are compared to. */
 typedef enum Contender
 {
-	READ_INT8,
 	INT8,
+	INT8_BEST,
 	FLOAT32,
 	SGEMM_EACH,
 	SGEMM_ALL,
+	READ_INT8,
 	CONTENDERS
 } Contender;
 
 static const char *const names[CONTENDERS] = {
-	"plain read of the codes", "int8", "float32", "sgemm per document + max", "one sgemm, no max"
+	"int8", "int8, the best 10", "float32", "OpenBLAS, sgemm for each document + max", "OpenBLAS, one sgemm without max",
+	"plain read of the codes"
 };
 
-/* The data of one shape. */
-typedef struct Data
+/* What a run works with. */
+typedef struct Bench
 {
-	Shape		shape;
-	size_t		rows;
-	float	   *query;
-	float	   *vectors;
-	int8_t	   *codes;
-	float	   *scales;
-	float	   *products;
+	Data		data;
+	LwQuery    *query;
 	float	   *scores;
-	LwDocument *floats;
-	LwDocument *bytes;
-	LwQuery    *prepared;
-} Data;
+	float	   *products;
+	float	   *best;
+} Bench;
 
-static volatile float sink;
-
-static void *
-allocate(size_t size)
-{
-	void	   *memory;
-
-	if (posix_memalign(&memory, 64, size + 64) != 0)
-	{
-		fputs("out of memory\n", stderr);
-		exit(1);
-	}
-	return memory;
-}
-
-static float
-gaussian(void)
-{
-	float		sum = -6;
-	int			i;
-
-	for (i = 0; i < 12; i++)
-		sum += (float) rand() / (float) RAND_MAX;
-	return sum;
-}
+static volatile uint64_t sink;
 
 static void
-normalize(float *row, int dimension)
-{
-	double		squares = 0;
-	int			i;
-
-	for (i = 0; i < dimension; i++)
-		squares += (double) row[i] * row[i];
-	for (i = 0; i < dimension; i++)
-		row[i] = (float) (row[i] / sqrt(squares));
-}
-
-/* A row as the format encodes it. */
-static void
-encode(const float *row, int dimension, int8_t *codes, float *scale)
-{
-	float		largest = 0;
-	int			i;
-
-	for (i = 0; i < dimension; i++)
-		largest = fmaxf(largest, fabsf(row[i]));
-	*scale = largest / 127;
-	for (i = 0; i < dimension; i++)
-		codes[i] = (int8_t) roundf(row[i] / *scale);
-}
-
-static void
-make_data(Data *data, Shape shape)
-{
-	size_t		dimension = (size_t) shape.dimension;
-	size_t		i;
-
-	data->shape = shape;
-	data->rows = (size_t) shape.documents * shape.tokens;
-	data->query = allocate(shape.query * dimension * sizeof(float));
-	data->vectors = allocate(data->rows * dimension * sizeof(float));
-	data->codes = allocate(data->rows * dimension);
-	data->scales = allocate(data->rows * sizeof(float));
-	data->products = allocate(data->rows * shape.query * sizeof(float));
-	data->scores = allocate(shape.documents * sizeof(float));
-	data->floats = allocate(shape.documents * sizeof(LwDocument));
-	data->bytes = allocate(shape.documents * sizeof(LwDocument));
-	for (i = 0; i < shape.query * dimension; i++)
-		data->query[i] = gaussian();
-	for (i = 0; i < (size_t) shape.query; i++)
-		normalize(data->query + i * dimension, shape.dimension);
-	for (i = 0; i < data->rows * dimension; i++)
-		data->vectors[i] = gaussian();
-	for (i = 0; i < data->rows; i++)
-	{
-		normalize(data->vectors + i * dimension, shape.dimension);
-		encode(data->vectors + i * dimension, shape.dimension, data->codes + i * dimension, &data->scales[i]);
-	}
-	for (i = 0; i < (size_t) shape.documents; i++)
-	{
-		size_t		first = i * shape.tokens;
-
-		data->floats[i] = (LwDocument) {data->vectors + first * dimension, NULL, (size_t) shape.tokens};
-		data->bytes[i] = (LwDocument) {data->codes + first * dimension, data->scales + first, (size_t) shape.tokens};
-	}
-	data->prepared = lw_query_init(allocate(lw_query_size(shape.query, shape.dimension)), data->query,
-								   shape.query, shape.dimension);
-}
-
-static void
-free_data(Data *data)
-{
-	free(data->query);
-	free(data->vectors);
-	free(data->codes);
-	free(data->scales);
-	free(data->products);
-	free(data->scores);
-	free(data->floats);
-	free(data->bytes);
-	free(data->prepared);
-}
-
-static void
-score(Data *data, LwScoring scoring, const LwDocument *documents)
+score(Bench *bench, LwScoring scoring, const LwDocument *documents)
 {
 	LwScoreProblem problem;
 
-	if (lw_maxsim(data->prepared, scoring, documents, data->shape.documents, data->scores, &problem) !=
-		(size_t) data->shape.documents)
+	if (lw_maxsim(bench->query, scoring, documents, bench->data.documents, bench->scores, &problem) !=
+		bench->data.documents)
+		die("a document has a problem");
+}
+
+/* Finds the best ten as lateweave_rerank does: blocks of documents, each above the tenth so far. */
+static void
+score_best(Bench *bench, LwScoring scoring, const LwDocument *documents)
+{
+	float		best[BEST];
+	size_t		done = 0;
+	size_t		i;
+	int			place;
+
+	for (place = 0; place < BEST; place++)
+		best[place] = -INFINITY;
+	while (done < bench->data.documents)
 	{
-		fputs("a document has a problem\n", stderr);
-		exit(1);
+		size_t		left = bench->data.documents - done;
+		size_t		block = done == 0 ? BEST : 64;
+		size_t		count = left < block ? left : block;
+		LwScoreProblem problem;
+
+		if (lw_maxsim_above(bench->query, scoring, documents + done, count, best[BEST - 1],
+							bench->scores + done, &problem) != count)
+			die("a document has a problem");
+		for (i = done; i < done + count; i++)
+		{
+			if (bench->scores[i] <= best[BEST - 1])
+				continue;
+			for (place = BEST - 1; place > 0 && best[place - 1] < bench->scores[i]; place--)
+				best[place] = best[place - 1];
+			best[place] = bench->scores[i];
+		}
+		done += count;
 	}
 }
 
 static void
-sgemm(const Data *data, size_t rows, const float *vectors, float *products)
+sgemm(const Bench *bench, size_t rows, const float *vectors)
 {
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint) rows, data->shape.query, data->shape.dimension,
-				1, vectors, data->shape.dimension, data->query, data->shape.dimension, 0,
-				products, data->shape.query);
+	const Data *data = &bench->data;
+	blasint		dimension = (blasint) data->dimension;
+	blasint		query_tokens = (blasint) data->query_tokens;
+
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint) rows, query_tokens, dimension,
+				1, vectors, dimension, data->query, dimension, 0, bench->products, query_tokens);
 }
 
 /* What a user of OpenBLAS does at best: a product that stays in the cache, then its maxima. */
 static void
-sgemm_each(Data *data)
+sgemm_each(Bench *bench)
 {
-	int			lanes = data->shape.query;
-	float	   *best = malloc(sizeof(float) * lanes);
-	int			document;
-	int			token;
-	int			i;
+	size_t		lanes = bench->data.query_tokens;
+	float	   *best = bench->best;
+	size_t		document;
+	size_t		token;
+	size_t		i;
 
-	for (document = 0; document < data->shape.documents; document++)
+	for (document = 0; document < bench->data.documents; document++)
 	{
+		const LwDocument *floats = &bench->data.floats[document];
 		float		sum = 0;
 
-		sgemm(data, data->shape.tokens, data->floats[document].rows, data->products);
-		memcpy(best, data->products, sizeof(float) * lanes);
-		for (token = 1; token < data->shape.tokens; token++)
+		sgemm(bench, floats->tokens, floats->rows);
+		memcpy(best, bench->products, sizeof(float) * lanes);
+		for (token = 1; token < floats->tokens; token++)
+		{
+			const float *products = bench->products + token * lanes;
+
 			for (i = 0; i < lanes; i++)
-				best[i] = data->products[token * lanes + i] > best[i] ? data->products[token * lanes + i] : best[i];
+				best[i] = products[i] > best[i] ? products[i] : best[i];
+		}
 		for (i = 0; i < lanes; i++)
 			sum += best[i];
-		data->scores[document] = sum;
+		bench->scores[document] = sum;
 	}
-	free(best);
 }
 
 static void
 read_codes(const Data *data)
 {
 	const uint64_t *words = (const void *) data->codes;
-	size_t		n = data->rows * data->shape.dimension / sizeof(uint64_t);
+	size_t		n = data->rows * data->dimension / sizeof(uint64_t);
 	uint64_t	sums[4] = {0, 0, 0, 0};
 	size_t		i;
 
@@ -239,123 +159,103 @@ read_codes(const Data *data)
 		sums[2] ^= words[i + 2];
 		sums[3] ^= words[i + 3];
 	}
-	sink = (float) (sums[0] ^ sums[1] ^ sums[2] ^ sums[3]);
+	sink = sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
 }
 
 static double
-run(Data *data, Contender contender)
+run(Bench *bench, Contender contender)
 {
-	struct timespec start;
-	struct timespec end;
+	const Data *data = &bench->data;
+	double		start = milliseconds();
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	switch (contender)
 	{
-		case READ_INT8:
-			read_codes(data);
-			break;
 		case INT8:
-			score(data, LW_SCORE_INT8_UNIT, data->bytes);
+			score(bench, data->normalized ? LW_SCORE_INT8_UNIT : LW_SCORE_INT8, data->bytes);
+			break;
+		case INT8_BEST:
+			score_best(bench, data->normalized ? LW_SCORE_INT8_UNIT : LW_SCORE_INT8, data->bytes);
 			break;
 		case FLOAT32:
-			score(data, LW_SCORE_FLOAT32, data->floats);
+			score(bench, LW_SCORE_FLOAT32, data->floats);
 			break;
 		case SGEMM_EACH:
-			sgemm_each(data);
+			sgemm_each(bench);
 			break;
 		case SGEMM_ALL:
-			sgemm(data, data->rows, data->vectors, data->products);
+			sgemm(bench, data->rows, data->vectors);
+			break;
+		case READ_INT8:
+			read_codes(data);
 			break;
 		case CONTENDERS:
 			break;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return (double) (end.tv_sec - start.tv_sec) * 1e3 + (double) (end.tv_nsec - start.tv_nsec) * 1e-6;
+	return milliseconds() - start;
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-median(const double *values, int n)
-{
-	double		sorted[MAX_TURNS];
-
-	memcpy(sorted, values, sizeof(double) * n);
-	qsort(sorted, n, sizeof(double), compare);
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
-/* Median over the turns of how many times as long `slow` takes as `fast`. */
-static double
-ratio(double times[CONTENDERS][MAX_TURNS], Contender slow, Contender fast, int turns)
-{
-	double		ratios[MAX_TURNS];
-	int			i;
-
-	for (i = 0; i < turns; i++)
-		ratios[i] = times[slow][i] / times[fast][i];
-	return median(ratios, turns);
-}
-
+/* Times the contenders over the bench's data, which it frees. */
 static void
-bench(Shape shape, int turns)
+measure(Bench *bench, int turns, FILE *csv)
 {
 	static double times[CONTENDERS][MAX_TURNS];
-	double		work = (double) shape.documents * shape.tokens * shape.dimension * shape.query;
-	Data		data;
+	Data	   *data = &bench->data;
+	uint32_t	query_tokens = (uint32_t) data->query_tokens;
+	uint32_t	dimension = (uint32_t) data->dimension;
+	double		multiplications = (double) data->rows * dimension * query_tokens;
 	int			turn;
 	int			c;
 
-	make_data(&data, shape);
+	bench->query = lw_query_init(allocate(lw_query_size(query_tokens, dimension)), data->query,
+								 query_tokens, dimension);
+	bench->scores = allocate(data->documents * sizeof(float));
+	bench->products = allocate(data->rows * query_tokens * sizeof(float));
+	bench->best = allocate(query_tokens * sizeof(float));
 	for (c = 0; c < CONTENDERS; c++)
-		run(&data, c);			/* warm */
+		run(bench, c);			/* warm */
 	for (turn = 0; turn < turns; turn++)
 		for (c = 0; c < CONTENDERS; c++)
-			times[c][turn] = run(&data, c);
-
-	printf("\n%s, dimension %d\n", shape.name, shape.dimension);
-	printf("  %-26s %9s %8s %14s %14s\n", "", "ms", "GMAC/s", "x sgemm each", "x one sgemm");
+			times[c][turn] = run(bench, c);
 	for (c = 0; c < CONTENDERS; c++)
-	{
-		double		ms = median(times[c], turns);
+		csv_row(csv, data->label, names[c], times[c], times[INT8], turns, c == READ_INT8 ? 0 : multiplications);
+	fflush(csv);
 
-		printf("  %-26s %9.3f ", names[c], ms);
-		if (c == READ_INT8)
-			printf("%8s", "");
-		else
-			printf("%8.1f", work / ms / 1e6);
-		printf(" %14.2f %14.2f\n", ratio(times, SGEMM_EACH, c, turns), ratio(times, SGEMM_ALL, c, turns));
-	}
-	printf("  int8 is %.2f x float32\n", ratio(times, FLOAT32, INT8, turns));
-	free_data(&data);
+	free(bench->query);
+	free(bench->scores);
+	free(bench->products);
+	free(bench->best);
+	data_free(data);
 }
 
 int
 main(int argc, char **argv)
 {
-	int			turns = argc > 1 ? atoi(argv[1]) : 25;
+	int			turns = 25;
+	FILE	   *csv = stdout;
+	Bench		bench;
 	size_t		i;
 
-	if (getenv("OPENBLAS_CORETYPE") != NULL || getenv("OPENBLAS_L2_SIZE") != NULL)
+	if (argc > 2 && strcmp(argv[1], "--csv") == 0)
 	{
-		/* OpenBLAS has read them already: begin again without */
-		unsetenv("OPENBLAS_CORETYPE");
-		unsetenv("OPENBLAS_L2_SIZE");
-		execv("/proc/self/exe", argv);
+		csv = fopen(argv[2], "a");
+		if (csv == NULL)
+			die("could not open %s", argv[2]);
+		argc -= 2;
+		argv += 2;
 	}
-	if (turns < 1 || turns > MAX_TURNS)
-		turns = MAX_TURNS;
+	if (argc > 1)
+		turns = atoi(argv[1]);
+	if (argc > 2 || turns < 1 || turns > MAX_TURNS)
+		die("usage: bench_kernel [--csv FILE] [TURNS], turns from 1 to %d", MAX_TURNS);
+
 	openblas_set_num_threads(1);
-	printf("kernel %s, OpenBLAS %s, medians of %d turns\n",
-		   lw_kernel_names[lw_kernel_active()], openblas_get_corename(), turns);
+	fprintf(csv, "# kernel %s; OpenBLAS beside it in C: %s\n", lw_kernel_names[lw_kernel_active()], openblas_get_corename());
+	data_first(&bench.data);
+	measure(&bench, turns, csv);
 	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		bench(shapes[i], turns);
+	{
+		data_random(&bench.data, shapes[i]);
+		measure(&bench, turns, csv);
+	}
 	return 0;
 }

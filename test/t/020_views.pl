@@ -342,47 +342,18 @@ subtest 'changes within one tick of the clock' => sub {
 	cmp_ok($equal, '>=', 30, 'most times by one of the same size');
 };
 
-# Names of the system calls that a statement makes on files, by strace.
-sub file_calls
-{
-	my ($sql) = @_;
-	my $trace = "$directory/trace";
-	unlink $trace;
-	my $tracer = IPC::Run::start(
-		[ 'strace', '-q', '-e', 'trace=%file', '-o', $trace, '-p', $session->{pid} ], '>' => \my $out, '2>' => \my $err);
-	my $begun = 0;
-
-	# attached when it shows a call that is made on purpose
-	foreach (1 .. 100)
-	{
-		$session->query("SELECT pg_stat_file('PG_VERSION')");
-		last if $begun = -s $trace && slurp_file($trace) =~ /PG_VERSION/;
-		last if !$tracer->pumpable;
-		usleep(50_000);
-	}
-	if ($begun)
-	{
-		$session->query("SELECT pg_stat_file('postgresql.conf'); $sql; SELECT pg_stat_file('postgresql.conf')");
-		kill 'INT', $tracer->{KIDS}[0]{PID};
-	}
-	eval { $tracer->finish };
-	return undef if !$begun;
-	my (undef, $calls) = split(/^.*postgresql\.conf.*\n/m, slurp_file($trace));
-	return $calls;
-}
-
 subtest 'an unchanged manifest costs one stat' => sub {
 	usleep(100_000);    # past the time in which a manifest is read again
 	$session->query("SELECT $score; SET plan_cache_mode = force_generic_plan;"
 		  . " PREPARE one AS SELECT lateweave_score('s', '$Q', 'a') FROM generate_series(1, 100); EXECUTE one");
-	my $calls = eval { file_calls('EXECUTE one') };
+	my $calls = eval { calls_of($session, '%file', 'EXECUTE one') };
 	plan skip_all => 'strace does not attach here' unless defined $calls;
 	is(() = $calls =~ /^(?:\w*stat\w*)\(/mg, 1, 'one stat for 100 scores in a prepared statement') or diag($calls);
 	is(() = $calls =~ /\n/g, 1, 'and nothing else');
 	foreach my $sql ("SELECT $score FROM generate_series(1, 100)", "SELECT count(*), max($score) FROM s")
 	{
 		$session->query($sql);
-		$calls = file_calls($sql);
+		$calls = calls_of($session, '%file', $sql);
 		is(() = $calls =~ /^(?:\w*stat\w*)\(/mg, 1, "one stat for $sql, which is planned") or diag($calls);
 		is(() = $calls =~ /\n/g, 1, 'and nothing else');
 	}

@@ -7,16 +7,18 @@ use warnings;
 use Cwd qw(abs_path);
 use Exporter 'import';
 use FindBin;
+use IPC::Run;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw($golden read_bytes read_json start_node
   create_source sql_text sql_array sql_id sql_ids sql_query
   $id_hex rows_of_ids
   read_query float_of_bits round_to_float order_of_bits check
-  within_bound);
+  within_bound calls_of);
 
 # The golden stores; an absolute path, which the server can open.
 our $golden = abs_path(($ENV{LATEWEAVE_GOLDEN} || "$FindBin::RealBin/../golden") . '/stores');
@@ -184,6 +186,34 @@ sub check
 
 	diag(join("\n", @complaints > 5 ? (@complaints[ 0 .. 4 ], '...') : @complaints)) unless $good;
 	return $good;
+}
+
+# The system calls of a kind that a statement makes in a session, by strace; undef where that does not attach.
+sub calls_of
+{
+	my ($session, $kind, $sql) = @_;
+	my $trace = PostgreSQL::Test::Utils::tempdir() . '/trace';
+	my $tracer = IPC::Run::start(
+		[ 'strace', '-q', '-e', "trace=%file,$kind", '-o', $trace, '-p', $session->{pid} ], '>' => \my $out, '2>' => \my $err);
+	my $begun = 0;
+
+	# attached when it shows a call that is made on purpose
+	foreach (1 .. 100)
+	{
+		$session->query("SELECT pg_stat_file('PG_VERSION')");
+		last if $begun = -s $trace && read_bytes($trace) =~ /PG_VERSION/;
+		last if !$tracer->pumpable;
+		usleep(50_000);
+	}
+	if ($begun)
+	{
+		$session->query("SELECT pg_stat_file('postgresql.conf'); $sql; SELECT pg_stat_file('postgresql.conf')");
+		kill 'INT', $tracer->{KIDS}[0]{PID};
+	}
+	eval { $tracer->finish };
+	return undef if !$begun;
+	my (undef, $calls) = split(/^.*postgresql\.conf.*\n/m, read_bytes($trace));
+	return $calls;
 }
 
 1;

@@ -17,15 +17,20 @@
 
 #include "fence.h"
 #include "kernel/decode.h"
-#include "kernel/maxsim.h"
+#include "kernel/screen.h"
 #include "random.h"
 #include "unit.h"
 
 #define MAX_DOCUMENTS 16
+#define PRODUCTS 400000			/* of a usual case */
 #define POSITIONS 60
 #define POSITION_DIMENSION 5
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 0x1p40f
+
+#define BRIEF 24				/* a brief run takes one case of so many */
+
+static size_t below;			/* documents that a floor spared the kernels */
 
 typedef enum Values
 {
@@ -385,6 +390,38 @@ check_scores(const Case *c, size_t block, const char *kernel)
 	}
 }
 
+/* No document is below its own score; one that is below a floor may say so. */
+static void
+check_floors(const Case *c, const char *kernel)
+{
+	size_t		i;
+	int			higher;
+
+	for (i = 0; i < c->count; i++)
+	{
+		float		expected = c->expected[i].score;
+
+		if (c->expected[i].problem != LW_SCORE_FINE)
+			continue;
+		for (higher = 0; higher < 4; higher++)
+		{
+			float		floors[] = {-INFINITY, expected, nextafterf(expected, INFINITY), expected + fabsf(expected) / 16};
+			float		floor = floors[higher];
+			float		score;
+			LwScoreProblem problem;
+			size_t		good = lw_maxsim_above(c->query, c->scoring, &c->documents[i], 1, floor, &score, &problem);
+
+			CHECK(good == 1 && problem == LW_SCORE_FINE, "%s: floor %a, problem %d", kernel, (double) floor, problem);
+			CHECK(bits_of(score) == bits_of(expected) || (score == -INFINITY && expected < floor),
+				  "%s, scoring %d, %u x %u, document %zu of %zu tokens: %a above %a, expected %a", kernel,
+				  c->scoring, c->tokens, c->dimension, i, c->documents[i].tokens, (double) score,
+				  (double) floor, (double) expected);
+			if (score == -INFINITY && expected > -INFINITY)
+				below++;
+		}
+	}
+}
+
 static void
 check_winners(const Case *c, size_t document, const char *kernel)
 {
@@ -429,9 +466,10 @@ check_case(Case *c)
 		lw_kernel_cap((LwKernel) kernel);
 		check_scores(c, c->count, lw_kernel_names[kernel]);
 		if (kernel != LW_KERNEL_SCALAR)
-			for (i = 1; i < c->count; i++)
+			for (i = 1; i < (unit_brief() ? 2 : c->count); i++)
 				check_scores(c, i, lw_kernel_names[kernel]);
 		check_winners(c, random_below((uint32_t) c->count), lw_kernel_names[kernel]);
+		check_floors(c, lw_kernel_names[kernel]);
 	}
 	lw_kernel_cap(LW_KERNEL_AUTO);
 	for (i = 0; i < c->count; i++)
@@ -441,16 +479,18 @@ check_case(Case *c)
 	}
 }
 
-/* A case of random documents: as many, and of as many tokens, as the work allows. */
+/* A case of random documents: as many, and of as many tokens, as `products` allow. */
 static void
-run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
-	Values kind, Scales scales)
+run_case(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
+		 Values kind, Scales scales, size_t products)
 {
 	static const size_t lengths[] = {1, 2, 5, 6, 7, 8, 9, 23, 24, 25, 47, 49, 131, 257, 300, 530};
-	size_t		budget = 1 + 400000 / ((size_t) tokens * dimension);
+	size_t		budget = 1 + products / ((size_t) tokens * dimension);
 	Case		c = {0};
 	void	   *memory;
 
+	if (unit_brief() && random_below(BRIEF) > 0)
+		return;
 	c.tokens = tokens;
 	c.dimension = dimension;
 	c.scoring = scoring;
@@ -472,6 +512,13 @@ run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
 	check_case(&c);
 	free(memory);
 	drop_fences();
+}
+
+static void
+run(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_kind,
+	Values kind, Scales scales)
+{
+	run_case(tokens, dimension, scoring, query_kind, kind, scales, PRODUCTS);
 }
 
 static const uint32_t query_tokens[] = {1, 2, 8, 15, 16, 17, 31, 32, 33, 48, 64, 100, 512};
@@ -528,8 +575,9 @@ check_kinds(void)
 		run(5, dimension, LW_SCORE_FLOAT32, NORMAL, NORMAL, APPENDED);
 		run(5, dimension, LW_SCORE_INT8_UNIT, NORMAL, NORMAL, WIDE);
 	}
-	for (dimension = 4095; dimension <= 4097; dimension++)
-		run(1, dimension, LW_SCORE_INT8, SPIKES, CLUSTERED, APPENDED);
+	for (dimension = 16383; dimension <= 16385; dimension++)
+		run_case(1, dimension, LW_SCORE_INT8, SPIKES, CLUSTERED, APPENDED, 4 * PRODUCTS);
+	run_case(33, 5000, LW_SCORE_INT8_UNIT, NORMAL, NORMAL, APPENDED, 20 * PRODUCTS);
 }
 
 /* A bad scale at every position of a document, before and after other documents. */
@@ -620,12 +668,103 @@ check_infinities(void)
 	free(memory);
 }
 
+/* Whether the maxima of all lanes are that value, to the bit. */
+static bool
+maxima_are(const LwQuery *query, float value)
+{
+	int			lane = 0;
+
+	while (lane < LW_LANES && bits_of(query->maxima[lane]) == bits_of(value))
+		lane++;
+	return lane == LW_LANES;
+}
+
+/* What scores do not show: of +0 and -0 the first stays the maximum, and a NaN never is. */
+static void
+check_maxima(const char *kernel)
+{
+	static const float zeros[] = {0.0f, -0.0f};
+	static const int8_t codes[] = {0, -1};	/* to be multiplied by FLT_MIN twice */
+	const LwArithmetic *arithmetic = lw_arithmetic();
+	void	   *memory = aligned_alloc(64, lw_query_size(LW_LANES, 1));
+	LwQuery    *query;
+	float		least[LW_LANES];
+	float		rows[LW_STEP];
+	const int8_t *codes_of[LW_LANES];
+	size_t		count;
+	size_t		i;
+	int			first;
+
+	for (i = 0; i < LW_LANES; i++)
+		least[i] = FLT_MIN;
+	query = lw_query_init(memory, least, LW_LANES, 1);
+	for (first = 0; first < 2; first++)
+	{
+		for (count = 2; count <= LW_STEP; count++)
+		{
+			for (i = 0; i < LW_LANES; i++)
+				query->maxima[i] = -INFINITY;
+			for (i = 0; i < count; i++)
+				rows[i] = (i == 0) == first ? -FLT_MIN : 0;
+			CHECK(!arithmetic->raise_maxima(query, 0, 1, rows, query->ones, count) &&
+				  maxima_are(query, zeros[first]), "%s: zeros, %zu tokens", kernel, count);
+			rows[count - 1 - count / 2 * (size_t) first] = NAN;
+			CHECK(arithmetic->raise_maxima(query, 0, 1, rows, query->ones, count) &&
+				  maxima_are(query, zeros[first]), "%s: a NaN, %zu tokens", kernel, count);
+		}
+		if (arithmetic->screening == NULL)
+			continue;
+		for (i = 0; i < LW_LANES; i++)
+		{
+			query->maxima[i] = zeros[first];
+			codes_of[i] = &codes[!first];
+		}
+		arithmetic->screening->raise_lanes(query, 0, 1, codes_of, least);
+		CHECK(maxima_are(query, zeros[first]), "%s: zeros, screened", kernel);
+	}
+	free(memory);
+}
+
+/* A NaN of one lane only is seen, though the maximum is another token's. */
+static void
+check_lanes(const char *kernel)
+{
+	static const float rows[] = {1, INFINITY};
+	LwDocument	document = {rows, NULL, 2};
+	void	   *memory = aligned_alloc(64, lw_query_size(2 * LW_LANES, 1));
+	float		vectors[2 * LW_LANES];
+	float		score;
+	LwScoreProblem problem;
+	uint32_t	tokens;
+	uint32_t	lane;
+
+	for (tokens = 1; tokens <= 2 * LW_LANES; tokens++)
+	{
+		for (lane = 0; lane < tokens; lane++)
+			vectors[lane] = 1;
+		CHECK(lw_maxsim(lw_query_init(memory, vectors, tokens, 1), LW_SCORE_FLOAT32,
+						&document, 1, &score, &problem) == 1, "%s: %u lanes", kernel, tokens);
+		for (lane = 0; lane < tokens; lane++)
+		{
+			vectors[lane] = 0;
+			CHECK(lw_maxsim(lw_query_init(memory, vectors, tokens, 1), LW_SCORE_FLOAT32,
+							&document, 1, &score, &problem) == 0 && problem == LW_SCORE_NAN,
+				  "%s: a NaN in lane %u of %u", kernel, lane, tokens);
+			vectors[lane] = 1;
+		}
+	}
+	free(memory);
+}
+
 static void
 check_kernels(void)
 {
 	int			kernel;
 
 	CHECK(lw_kernel_available(LW_KERNEL_SCALAR), "scalar");
+#if defined(__aarch64__)
+	CHECK(lw_kernel_available(LW_KERNEL_NEON), "neon");
+#endif
 	lw_kernel_cap(LW_KERNEL_SCALAR);
 	CHECK(lw_kernel_active() == LW_KERNEL_SCALAR, "capped");
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
@@ -635,6 +774,8 @@ check_kernels(void)
 			  lw_kernel_active() <= (LwKernel) kernel, "cap %s", lw_kernel_names[kernel]);
 		CHECK(!lw_kernel_available((LwKernel) kernel) || lw_kernel_active() == (LwKernel) kernel,
 			  "cap %s", lw_kernel_names[kernel]);
+		check_maxima(lw_kernel_names[lw_kernel_active()]);
+		check_lanes(lw_kernel_names[lw_kernel_active()]);
 	}
 	lw_kernel_cap(LW_KERNEL_AUTO);
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
@@ -659,5 +800,8 @@ main(void)
 	check_positions();
 	check_kinds();
 	check_random();
+	if (lw_arithmetic()->screening != NULL)
+		CHECK(unit_brief() || below > 100, "only %zu documents were found below a floor", below);
+	printf("maxsim: %zu documents below a floor\n", below);
 	return unit_done("maxsim");
 }
