@@ -18,7 +18,8 @@ LW_SQL = document fdw fdw_analyze fdw_import fdw_lookup fdw_options fdw_rows fdw
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
-	$(LW_STORE:%=src/store/%.o) $(LW_SERVER:%=src/server/%.o) \
+	$(LW_STORE:%=src/store/%.o) $(LW_SECTION:%=src/section/%.o) \
+	$(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
 REGRESS = multivector pgvector fdw score
@@ -32,6 +33,7 @@ EXTRA_CLEAN = test/build/plain test/build/asan test/build/fuzzer test/build/aarc
 PG_CPPFLAGS = -I$(srcdir)/src
 PG_CFLAGS = -ffp-contract=off $(if $(WERROR),-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror)
 override with_llvm = no
+SHLIB_LINK += -lzstd
 
 # The files the SQL tests read; the server's user must be able to read them.
 LATEWEAVE_GOLDEN ?= $(abspath $(srcdir)/test/golden)

@@ -29,7 +29,8 @@ typedef enum LwStatus
 	LW_NO_MEMORY,				/* malloc failed */
 	LW_LIMIT,					/* valid, but past a limit of this reader */
 	LW_REPLACED,				/* another store, or another representation */
-	LW_OUTDATED					/* an older copy than is accepted */
+	LW_OUTDATED,				/* an older copy than is accepted */
+	LW_CANCELLED				/* the caller asked to stop */
 } LwStatus;
 
 #define LW_PATH_SIZE 1024
