@@ -2,8 +2,8 @@
  *
  * screen_avxvnni.c
  *	  Screening with AVX2 and the VNNI of 256 bits that processors without
- *	  AVX-512 have: coarse bounds in tiles of 6 tokens x 16 lanes.  The rest is
- *	  as with AVX2.
+ *	  AVX-512 have: coarse bounds in tiles of 6 tokens x 16 lanes, or of 10 x 8
+ *	  where a group has no more than 8 query tokens.  The rest is as with AVX2.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +18,7 @@
 
 #define LIMIT 127
 #define TILE 6
+#define NARROW_TILE 10
 
 /*
  * Adds to each sum the products of four bytes without and four with sign.  In
@@ -54,14 +55,20 @@ typedef struct Lanes
 typedef void (*Tile) (const LwScreen *screen, const int8_t *codes,
 					  size_t token, float *upper, Lanes *state);
 
-#define DECLARE(t) \
+#define DECLARE_LOW(t) \
 	const uint8_t *row##t = rows + t * stride; \
-	__m256i		low##t = all.low_start; \
+	__m256i		low##t = all.low_start;
+
+#define DECLARE(t) \
+	DECLARE_LOW(t) \
 	__m256i		high##t = all.high_start;
 
-#define MULTIPLY_ADD(t) \
+#define MULTIPLY_ADD_LOW(t) \
 	value = broadcast(row##t + i); \
-	low##t = add_products(low##t, value, low); \
+	low##t = add_products(low##t, value, low);
+
+#define MULTIPLY_ADD(t) \
+	MULTIPLY_ADD_LOW(t) \
 	high##t = add_products(high##t, value, high);
 
 #define BOUND(half, offset, t) \
@@ -70,10 +77,13 @@ typedef void (*Tile) (const LwScreen *screen, const int8_t *codes,
 	all.half##_best = _mm256_max_ps(all.half##_best, _mm256_fmsub_ps(product, factor, margin)); \
 	_mm256_store_ps(upper + t * LW_LANES + offset, _mm256_fmadd_ps(product, factor, margin));
 
-#define FINISH(t) \
+#define FINISH_LOW(t) \
 	factor = _mm256_broadcast_ss(screen->factors + token + t); \
 	size = _mm256_broadcast_ss(screen->sizes + token + t); \
-	BOUND(low, 0, t) \
+	BOUND(low, 0, t)
+
+#define FINISH(t) \
+	FINISH_LOW(t) \
 	BOUND(high, 8, t)
 
 /* Bounds n tokens; meanwhile has a share of the codes that follow the block fetched. */
@@ -101,6 +111,29 @@ tile_##n(const LwScreen *screen, const int8_t *codes, size_t token, float *upper
 	*state = all; \
 }
 
+#define DEFINE_NARROW(n) \
+static AVX2 void \
+narrow_##n(const LwScreen *screen, const int8_t *codes, size_t token, float *upper, Lanes *state) \
+{ \
+	size_t		stride = screen->stride; \
+	const uint8_t *rows = screen->bytes + token * stride; \
+	const char *following = (const char *) screen->following + token * stride; \
+	Lanes		all = *state; \
+	__m256i		low, value; \
+	__m256		factor, size, product, margin; \
+	size_t		i; \
+	LW_EACH_##n(DECLARE_LOW) \
+	\
+	for (i = 0; i < stride; i += 4) \
+	{ \
+		_mm_prefetch(following + i * n, _MM_HINT_T1); \
+		low = _mm256_load_si256((const __m256i *) (codes + i * LW_LANES)); \
+		LW_EACH_##n(MULTIPLY_ADD_LOW) \
+	} \
+	LW_EACH_##n(FINISH_LOW) \
+	*state = all; \
+}
+
 DEFINE_TILE(1)
 DEFINE_TILE(2)
 DEFINE_TILE(3)
@@ -108,7 +141,22 @@ DEFINE_TILE(4)
 DEFINE_TILE(5)
 DEFINE_TILE(6)
 
+DEFINE_NARROW(1)
+DEFINE_NARROW(2)
+DEFINE_NARROW(3)
+DEFINE_NARROW(4)
+DEFINE_NARROW(5)
+DEFINE_NARROW(6)
+DEFINE_NARROW(7)
+DEFINE_NARROW(8)
+DEFINE_NARROW(9)
+DEFINE_NARROW(10)
+
 static const Tile tiles[TILE + 1] = {NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6};
+
+static const Tile narrow_tiles[NARROW_TILE + 1] =
+{NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6, narrow_7, narrow_8,
+narrow_9, narrow_10};
 
 /* Bounds one group. */
 static AVX2 void
@@ -118,8 +166,10 @@ bound_group(LwScreen *screen, size_t group, size_t count, float *upper, uint16_t
 	const int32_t *starts = screen->starts + group * LW_LANES;
 	const float *margins = screen->coarse + group * LW_LANES;
 	float	   *best = screen->coarse_best + group * LW_LANES;
+	bool		narrow = screen->live[group] >> 8 == 0;
 	Lanes		state;
 	size_t		token;
+	size_t		take;
 
 	state.low_start = _mm256_load_si256((const __m256i *) starts);
 	state.high_start = _mm256_load_si256((const __m256i *) (starts + 8));
@@ -127,11 +177,10 @@ bound_group(LwScreen *screen, size_t group, size_t count, float *upper, uint16_t
 	state.high_margin = _mm256_load_ps(margins + 8);
 	state.low_best = _mm256_load_ps(best);
 	state.high_best = _mm256_load_ps(best + 8);
-	for (token = 0; token < count; token += TILE)
+	for (token = 0; token < count; token += take)
 	{
-		size_t		left = count - token;
-
-		tiles[left < TILE ? left : TILE] (screen, codes, token, upper + token * LW_LANES, &state);
+		take = lw_next_tile(count - token, narrow ? NARROW_TILE : TILE);
+		(narrow ? narrow_tiles : tiles)[take] (screen, codes, token, upper + token * LW_LANES, &state);
 	}
 	_mm256_store_ps(best, state.low_best);
 	_mm256_store_ps(best + 8, state.high_best);

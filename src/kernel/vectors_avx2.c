@@ -11,6 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "kernel/lanes_avx2.h"
+#include "kernel/query.h"
 
 #if defined(__x86_64__)
 
@@ -263,36 +264,56 @@ larger(__m256 a, __m256 b)
 	return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
 }
 
-/* F + B M of eight lanes of a row; raises *largest to M. */
-static inline AVX2 __m256
-bound_row_float32(const LwVectorQuery *query, const char *row, __m256 *largest)
+/* Two rows at a time share the loads of the query. */
+#define PAIR 2
+
+#define DECLARE_SUMS(r) \
+	const char *row##r = row + r * bytes; \
+	__m256		low##r = _mm256_setzero_ps(); \
+	__m256		high##r = _mm256_setzero_ps();
+
+#define DECLARE_FLOAT32(r) \
+	DECLARE_SUMS(r) \
+	__m256		most_low##r = _mm256_set1_ps(LW_SMALLEST); \
+	__m256		most_high##r = _mm256_set1_ps(LW_SMALLEST);
+
+#define ADD_FLOAT32(r) \
+	values = load_float32(row##r, at); \
+	low##r = _mm256_fmadd_ps(values, query_low, low##r); \
+	most_low##r = larger(most_low##r, magnitude(values)); \
+	values = load_float32(row##r, at + LANES); \
+	high##r = _mm256_fmadd_ps(values, query_high, high##r); \
+	most_high##r = larger(most_high##r, magnitude(values));
+
+#define FINISH_FLOAT32(r) \
+	*largest = larger(*largest, larger(most_low##r, most_high##r)); \
+	parts[r] = _mm256_add_ps(_mm256_fmadd_ps(most_low##r, query_low, low##r), \
+							 _mm256_fmadd_ps(most_high##r, query_high, high##r));
+
+/* F + B M of two rows, in parts; raises *largest to M. */
+static inline AVX2 void
+bound_pair_float32(const LwVectorQuery *query, const char *row, __m256 *parts, __m256 *largest)
 {
 	const float *packed = query->packed;
 	size_t		n = query->dimension;
-	__m256		sum0 = _mm256_setzero_ps();
-	__m256		sum1 = _mm256_setzero_ps();
-	__m256		most0 = _mm256_set1_ps(LW_SMALLEST);
-	__m256		most1 = _mm256_set1_ps(LW_SMALLEST);
+	size_t		bytes = n * sizeof(float);
+	__m256		query_low;
+	__m256		query_high;
+	__m256		values;
 	size_t		i;
-	size_t		at;
+	LW_EACH_2(DECLARE_FLOAT32)
 
 	for (i = 0; i < n; i += LW_CHUNK)
 	{
-		__m256		low;
-		__m256		high;
+		size_t		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
 
-		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
-		low = load_float32(row, at);
-		high = load_float32(row, at + LANES);
-		sum0 = _mm256_fmadd_ps(low, _mm256_load_ps(packed + i), sum0);
-		sum1 = _mm256_fmadd_ps(high, _mm256_load_ps(packed + i + LANES), sum1);
-		most0 = larger(most0, magnitude(low));
-		most1 = larger(most1, magnitude(high));
+		query_low = _mm256_load_ps(packed + i);
+		query_high = _mm256_load_ps(packed + i + LANES);
+		LW_EACH_2(ADD_FLOAT32)
 	}
-	*largest = larger(*largest, larger(most0, most1));
-	sum0 = _mm256_fmadd_ps(most0, _mm256_load_ps(query->constants), sum0);
-	sum1 = _mm256_fmadd_ps(most1, _mm256_load_ps(query->constants + LANES), sum1);
-	return _mm256_add_ps(sum0, sum1);
+	query_low = _mm256_load_ps(query->constants);
+	query_high = _mm256_load_ps(query->constants + LANES);
+	LW_EACH_2(FINISH_FLOAT32)
 }
 
 static AVX2 size_t
@@ -311,8 +332,8 @@ bound_float32(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 		unsigned int bits;
 		int			r;
 
-		for (r = 0; r < LW_BOUND_ROWS; r++, row += bytes)
-			parts[r] = bound_row_float32(query, row, &largest);
+		for (r = 0; r < LW_BOUND_ROWS; r += PAIR, row += PAIR * bytes)
+			bound_pair_float32(query, row, parts + r, &largest);
 		bits = not_below(sum_lanes(parts), least);
 		if (_mm256_movemask_ps(_mm256_cmp_ps(largest, _mm256_set1_ps(LW_LARGEST), _CMP_NLE_UQ)) != 0)
 			bits = ALL_ROWS;
@@ -321,30 +342,46 @@ bound_float32(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 	return found;
 }
 
-/* F + B M of a row. */
-static inline AVX2 __m256
-bound_row_float16(const LwVectorQuery *query, const char *row)
+#define DECLARE_FLOAT16(r) \
+	DECLARE_SUMS(r) \
+	__m256i		most##r = _mm256_set1_epi16(1);	/* 2^-24 */
+
+#define ADD_FLOAT16(r) \
+	low##r = _mm256_fmadd_ps(load_float16(row##r, at), query_low, low##r); \
+	high##r = _mm256_fmadd_ps(load_float16(row##r, at + LANES), query_high, high##r); \
+	halves = _mm256_loadu_si256((const __m256i *) (row##r + at * sizeof(uint16_t))); \
+	most##r = _mm256_max_epi16(most##r, _mm256_andnot_si256(sign, halves));
+
+#define FINISH_FLOAT16(r) \
+	low##r = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(most##r)), query_low, low##r); \
+	high##r = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(most##r, 1)), query_high, high##r); \
+	parts[r] = _mm256_add_ps(low##r, high##r);
+
+/* F + B M of two rows, in parts. */
+static inline AVX2 void
+bound_pair_float16(const LwVectorQuery *query, const char *row, __m256 *parts)
 {
 	const __m256i sign = _mm256_set1_epi16(INT16_MIN);
 	const float *packed = query->packed;
 	size_t		n = query->dimension;
-	__m256		sum0 = _mm256_setzero_ps();
-	__m256		sum1 = _mm256_setzero_ps();
-	__m256i		most = _mm256_set1_epi16(1);	/* 2^-24 */
+	size_t		bytes = n * sizeof(uint16_t);
+	__m256		query_low;
+	__m256		query_high;
+	__m256i		halves;
 	size_t		i;
-	size_t		at;
+	LW_EACH_2(DECLARE_FLOAT16)
 
 	for (i = 0; i < n; i += LW_CHUNK)
 	{
-		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
-		sum0 = _mm256_fmadd_ps(load_float16(row, at), _mm256_load_ps(packed + i), sum0);
-		sum1 = _mm256_fmadd_ps(load_float16(row, at + LANES), _mm256_load_ps(packed + i + LANES), sum1);
-		most = _mm256_max_epi16(most, _mm256_andnot_si256(sign, _mm256_loadu_si256((const __m256i *) (row + 2 * at))));
+		size_t		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
+
+		query_low = _mm256_load_ps(packed + i);
+		query_high = _mm256_load_ps(packed + i + LANES);
+		LW_EACH_2(ADD_FLOAT16)
 	}
-	sum0 = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(most)), _mm256_load_ps(query->constants), sum0);
-	sum1 = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(most, 1)),
-						   _mm256_load_ps(query->constants + LANES), sum1);
-	return _mm256_add_ps(sum0, sum1);
+	query_low = _mm256_load_ps(query->constants);
+	query_high = _mm256_load_ps(query->constants + LANES);
+	LW_EACH_2(FINISH_FLOAT16)
 }
 
 static AVX2 size_t
@@ -361,39 +398,38 @@ bound_float16(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 		__m256		parts[LW_BOUND_ROWS];
 		int			r;
 
-		for (r = 0; r < LW_BOUND_ROWS; r++, row += bytes)
-			parts[r] = bound_row_float16(query, row);
+		for (r = 0; r < LW_BOUND_ROWS; r += PAIR, row += PAIR * bytes)
+			bound_pair_float16(query, row, parts + r);
 		found = list_rows(not_below(sum_lanes(parts), least), first + done, left, found);
 	}
 	return found;
 }
 
-/* c . d of a row, in parts. */
-static inline AVX2 __m256i
-product_int8(const LwVectorQuery *query, const char *row)
+#define ADD_INT8(r) \
+	words = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *) (row + r * n + at))); \
+	parts##r = _mm256_add_epi32(parts##r, _mm256_madd_epi16(words, codes));
+
+/* c . d of two rows, in parts. */
+static inline AVX2 void
+multiply_pair_int8(const LwVectorQuery *query, const char *row, __m256i *parts)
 {
 	const int16_t *packed = query->packed;
 	size_t		n = query->dimension;
-	__m256i		sum0 = _mm256_setzero_si256();
-	__m256i		sum1 = _mm256_setzero_si256();
+	__m256i		parts0 = _mm256_setzero_si256();
+	__m256i		parts1 = _mm256_setzero_si256();
+	__m256i		codes;
 	__m256i		words;
 	size_t		i;
 
-	for (i = 0; i + 2 * LW_CHUNK <= n; i += 2 * LW_CHUNK)
-	{
-		words = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *) (row + i)));
-		sum0 = _mm256_add_epi32(sum0, _mm256_madd_epi16(words, _mm256_load_si256((const __m256i *) (packed + i))));
-		words = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *) (row + i + LW_CHUNK)));
-		sum1 = _mm256_add_epi32(sum1, _mm256_madd_epi16(words, _mm256_load_si256((const __m256i *) (packed + i + LW_CHUNK))));
-	}
-	for (; i < n; i += LW_CHUNK)
+	for (i = 0; i < n; i += LW_CHUNK)
 	{
 		size_t		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
 
-		words = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *) (row + at)));
-		sum0 = _mm256_add_epi32(sum0, _mm256_madd_epi16(words, _mm256_load_si256((const __m256i *) (packed + i))));
+		codes = _mm256_load_si256((const __m256i *) (packed + i));
+		LW_EACH_2(ADD_INT8)
 	}
-	return _mm256_add_epi32(sum0, sum1);
+	parts[0] = parts0;
+	parts[1] = parts1;
 }
 
 static AVX2 size_t
@@ -416,8 +452,8 @@ bound_int8(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 		__m256		bounds;
 		int			r;
 
-		for (r = 0; r < LW_BOUND_ROWS; r++, row += bytes)
-			parts[r] = product_int8(query, row);
+		for (r = 0; r < LW_BOUND_ROWS; r += PAIR, row += PAIR * bytes)
+			multiply_pair_int8(query, row, parts + r);
 		bounds = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum_integer_lanes(parts)), step,
 								 _mm256_xor_ps(margin, _mm256_and_ps(factors, sign)));
 		found = list_rows(not_below(_mm256_mul_ps(bounds, factors), least),

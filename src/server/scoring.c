@@ -93,7 +93,7 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 			float4 floor, float4 *scores)
 {
 	LwDocument	documents[BLOCK_DOCUMENTS];
-	bool		timed = message_level_is_interesting(DEBUG1);
+	bool		timed = count > 1 && message_level_is_interesting(DEBUG1);
 	instr_time	start;
 	instr_time	end;
 	size_t		n = 0;

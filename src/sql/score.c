@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
@@ -210,6 +212,47 @@ lateweave_distance_uuid(PG_FUNCTION_ARGS)
 	return id_distance(fcinfo, UUIDOID);
 }
 
+/* A query that lies in a TOAST table, read. */
+typedef struct StoredQuery
+{
+	TimestampTz transaction;	/* start of the one in which it was read */
+	struct varatt_external pointer;
+	LwMultivector *value;
+} StoredQuery;
+
+/*
+ * A query argument.  One that is stored out of line, like that of
+ * lateweave_score(source, (SELECT ...), id), is not read again for each row.
+ */
+static LwMultivector *
+get_query(FunctionCallInfo fcinfo, int argument)
+{
+	struct varlena *datum = (struct varlena *) DatumGetPointer(PG_GETARG_DATUM(argument));
+	StoredQuery *stored = fcinfo->flinfo->fn_extra;
+	struct varatt_external pointer;
+	MemoryContext old;
+
+	if (!VARATT_IS_EXTERNAL_ONDISK(datum))
+		return PG_GETARG_MULTIVECTOR(argument);
+	VARATT_EXTERNAL_GET_POINTER(pointer, datum);
+	if (stored != NULL && stored->value != NULL &&
+		stored->transaction == GetCurrentTransactionStartTimestamp() &&
+		memcmp(&stored->pointer, &pointer, sizeof(pointer)) == 0)
+		return stored->value;
+
+	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	if (stored == NULL)
+		stored = fcinfo->flinfo->fn_extra = palloc0(sizeof(StoredQuery));
+	if (stored->value != NULL)
+		pfree(stored->value);
+	stored->value = NULL;
+	stored->value = PG_GETARG_MULTIVECTOR(argument);
+	stored->pointer = pointer;
+	stored->transaction = GetCurrentTransactionStartTimestamp();
+	MemoryContextSwitchTo(old);
+	return stored->value;
+}
+
 /* lateweave_score(source, query, id, representation) */
 static Datum
 score_document(FunctionCallInfo fcinfo, Oid type)
@@ -220,7 +263,7 @@ score_document(FunctionCallInfo fcinfo, Oid type)
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_NULL();
-	lw_scorer_begin(&scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
+	lw_scorer_begin(&scorer, PG_GETARG_OID(0), get_query(fcinfo, 1),
 					PG_ARGISNULL(3) ? (Datum) 0 : PG_GETARG_DATUM(3), !PG_ARGISNULL(3));
 	if (!score_id(&scorer, lw_id_from_datum(PG_GETARG_DATUM(2), type, &buffer), &score))
 		PG_RETURN_NULL();

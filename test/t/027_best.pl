@@ -76,6 +76,18 @@ foreach my $kernel (split ' ', $session->query("LOAD 'lateweave'; SELECT string_
 }
 $session->query('RESET lateweave.kernel');
 
+# Queries that are stored out of line are told apart, row by row and after an UPDATE.
+my $other = "'[" . join(',', map { '[' . join(',', @{ token() }) . ']' } 1 .. 20) . "]'";
+my $stored = "SELECT count(*), count(DISTINCT lateweave_score('int8', t, id)), bool_and(lateweave_score('int8', t, id) ="
+  . " lateweave_score('int8', t::text::multivector, id)) FROM queries, unnest(ARRAY['d1', 'd2', 'd3']) AS id";
+$session->query("CREATE TABLE queries (n int, t multivector);"
+	  . " ALTER TABLE queries ALTER t SET STORAGE EXTERNAL; INSERT INTO queries VALUES (1, $q), (2, $other)");
+cmp_ok($session->query("SELECT pg_relation_size(reltoastrelid) FROM pg_class WHERE relname = 'queries'"), '>', 0, 'out of line');
+is($session->query($stored), '6|6|t', 'two stored queries');
+is($session->query("UPDATE queries SET t = $other WHERE n = 1; $stored"), '6|3|t', 'after an UPDATE');
+is($session->query("SELECT count(DISTINCT lateweave_score('int8', (SELECT t FROM queries WHERE n = 2), id)) FROM unnest(ARRAY['d1', 'd2', 'd3']) AS id"),
+	3, 'a stored query of all rows');
+
 # Documents of 512 kB, far more than is read when the file is opened; their zeros take no place on disk.
 sub create_large
 {

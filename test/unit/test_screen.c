@@ -116,25 +116,25 @@ compare(const LwQuery *query, size_t tokens, const char *name)
 }
 
 static void
-check(const LwArithmetic *arithmetic, const char *name, size_t groups, size_t dimension,
+check(const LwArithmetic *arithmetic, const char *name, uint32_t query_tokens, size_t dimension,
 	  size_t tokens, Shape shape)
 {
-	uint32_t	query_tokens = (uint32_t) groups * LW_LANES;
 	bool		unit = random_below(2);
 	LwDocument	document = {codes, scales, tokens};
 	void	   *memory = aligned_alloc(64, lw_query_size(query_tokens, (uint32_t) dimension));
+	uint32_t	live = query_tokens < LW_LANES ? (1U << query_tokens) - 1 : 0xffff;
 	LwQuery    *query;
 	size_t		left = 0;
 	size_t		i;
 
 	fill(query_tokens, dimension, tokens, shape);
 	query = lw_query_init(memory, vectors, query_tokens, (uint32_t) dimension);
-	CHECK(lw_screen_ready(query, arithmetic->screening) && query->screen->live[groups - 1] == 0xffff,
+	CHECK(lw_screen_ready(query, arithmetic->screening) && query->screen->live[query->groups - 1] == live,
 		  "%s, dimension %zu: not ready", name, dimension);
 	CHECK(lw_screen_document(query, arithmetic, unit, &document, -INFINITY) == tokens, "%s", name);
 	compare(query, tokens, name);
 	for (i = 0; i < tokens; i++)
-		left += (size_t) __builtin_popcount(query->screen->can[0][i]);
+		left += (size_t) __builtin_popcount(query->screen->can[0][i] & live);
 	if (shape == GAUSSIAN && dimension >= 100 && dimension <= 800 && tokens >= 70 && unit)
 		CHECK(left <= LW_LANES * tokens / 10, "%s: %zu pairs of %zu left", name, left,
 			  LW_LANES * tokens);
@@ -243,22 +243,24 @@ static void
 check_arithmetic(const LwArithmetic *arithmetic, const char *name)
 {
 	static const size_t dimensions[] = {1, 2, 3, 4, 5, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 300, 770};
+	static const uint32_t query_tokens[] = {8, LW_LANES, 2 * LW_LANES, MAX_QUERY};
 	size_t		groups;
 	size_t		tokens;
+	size_t		q;
 	size_t		i;
 	int			shape;
 
 	for (shape = 0; shape < SHAPES; shape++)
 	{
-		for (groups = 1; groups <= MAX_GROUPS; groups++)
+		for (q = 0; q < sizeof(query_tokens) / sizeof(query_tokens[0]); q++)
 		{
 			for (i = 0; i < sizeof(dimensions) / sizeof(dimensions[0]); i++)
-				check(arithmetic, name, groups, dimensions[i], MAX_TOKENS - random_below(60), (Shape) shape);
+				check(arithmetic, name, query_tokens[q], dimensions[i], MAX_TOKENS - random_below(60), (Shape) shape);
 			for (tokens = 1; tokens <= 27; tokens++)
-				check(arithmetic, name, groups, 67, tokens, (Shape) shape);
+				check(arithmetic, name, query_tokens[q], 67, tokens, (Shape) shape);
 		}
-		check(arithmetic, name, 2, 5000, 13, (Shape) shape);
-		check(arithmetic, name, 1, LW_SCREEN_DIMENSION, 13, (Shape) shape);
+		check(arithmetic, name, 2 * LW_LANES, 5000, 13, (Shape) shape);
+		check(arithmetic, name, LW_LANES, LW_SCREEN_DIMENSION, 13, (Shape) shape);
 	}
 	for (groups = 1; groups <= MAX_GROUPS; groups++)
 		check_floor(arithmetic, name, groups);

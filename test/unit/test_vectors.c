@@ -655,6 +655,7 @@ main(void)
 	static const size_t dimensions[] = {1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 33, 63, 64, 65, 100, 128, 129, 200, 384, 385};
 	static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 16, 17, 100, 255, 256, 257, 300, 511, 700, 1000};
 	static Case c;
+	int			rounds = getenv("LATEWEAVE_BRIEF") != NULL ? 1 : ROUNDS;
 	int			type;
 	int			kind;
 	int			round;
@@ -666,7 +667,7 @@ main(void)
 	{
 		for (kind = 0; kind < VALUES_KINDS; kind++)
 		{
-			for (round = 0; round < ROUNDS; round++)
+			for (round = 0; round < rounds; round++)
 			{
 				size_t		n = dimensions[random_below(20)];
 
