@@ -30,6 +30,7 @@ typedef enum LwStatus
 	LW_LIMIT,					/* valid, but past a limit of this reader */
 	LW_REPLACED,				/* another store, or another representation */
 	LW_OUTDATED,				/* an older copy than is accepted */
+	LW_INVALID,					/* the caller's arguments make no sense */
 	LW_CANCELLED				/* the caller asked to stop */
 } LwStatus;
 

@@ -125,9 +125,11 @@ lw_buffer_reserve(LwBuffer *buffer, size_t size)
 {
 	size_t		limit = buffer->limit > 0 ? buffer->limit : SIZE_MAX / 2;
 
-	if (buffer->failed || size > limit || buffer->size > limit - size)
+	if (buffer->failed)
+		return NULL;
+	if (size > limit || buffer->size > limit - size)
 	{
-		buffer->failed = true;
+		buffer->failed = buffer->full = true;
 		return NULL;
 	}
 	if (size > buffer->room - buffer->size)
@@ -217,4 +219,15 @@ lw_put_string(LwBuffer *buffer, LwBytes string)
 	}
 	lw_put_u32(buffer, (uint32_t) string.size);
 	lw_put_bytes(buffer, string.data, string.size);
+}
+
+LwStatus
+lw_buffer_status(const LwBuffer *buffer, LwError *error)
+{
+	if (!buffer->failed)
+		return LW_OK;
+	if (buffer->full)
+		return lw_fail(error, LW_LIMIT, NULL, -1, "decoded sections within the memory allowed",
+					   "more than %zu bytes", buffer->limit);
+	return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory for a section", "none");
 }

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/error.h"
+
 /* Bytes of somebody else's memory, usually of a map that may change. */
 typedef struct LwBytes
 {
@@ -59,6 +61,7 @@ typedef struct LwBuffer
 	size_t		room;
 	size_t		limit;			/* 0: none */
 	bool		failed;
+	bool		full;			/* failed, since `limit` would have been passed */
 } LwBuffer;
 
 extern void lw_buffer_init(LwBuffer *buffer, size_t limit);
@@ -75,6 +78,9 @@ extern void lw_put_bytes(LwBuffer *buffer, const void *data, size_t size);
 
 /* A u32 length and the bytes; fails beyond 2^32 - 1. */
 extern void lw_put_string(LwBuffer *buffer, LwBytes string);
+
+/* LW_OK unless it failed: then LW_LIMIT when it was full, else LW_NO_MEMORY. */
+extern LwStatus lw_buffer_status(const LwBuffer *buffer, LwError *error);
 
 static inline LwBytes
 lw_buffer_bytes(const LwBuffer *buffer)
