@@ -238,7 +238,7 @@ lw_hnsw_open(LwBytes payload, uint64_t rows, size_t memory, LwHnsw **hnsw, LwErr
 					   "%llu bytes", (unsigned long long) size);
 	*hnsw = lw_hnsw_allocate(&header, lists.lists, lists.ids);
 	if (*hnsw == NULL)
-		return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory for an HNSW index", "none");
+		return lw_no_memory(error);
 	lists.copy = *hnsw;
 	lists.max_lists = lists.lists;
 	lists.max_ids = lists.ids;

@@ -279,7 +279,7 @@ begin(Build *build, const LwVectorSlab *rows, const LwHnswOptions *options, LwEr
 	}
 	if (build->candidates == NULL || build->shadowed == NULL || build->chosen == NULL ||
 		build->counts == NULL || build->ids == NULL || build->distances == NULL)
-		return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory to build an HNSW index", "none");
+		return lw_no_memory(error);
 	if (build->header.nodes > 0)
 		build->header.max_level = level_of(build, 0);
 	return LW_OK;
@@ -312,7 +312,7 @@ copy_lists(const Build *build, LwHnsw **hnsw, LwError *error)
 	if (ids < UINT32_MAX)
 		*hnsw = lw_hnsw_allocate(&build->header, lists, ids);
 	if (*hnsw == NULL)
-		return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory for an HNSW index", "none");
+		return lw_no_memory(error);
 	memcpy((*hnsw)->lists, build->lists, (build->header.nodes + (size_t) 1) * sizeof(*build->lists));
 	ids = 0;
 	for (node = 0; node < build->header.nodes; node++)

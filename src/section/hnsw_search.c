@@ -34,7 +34,7 @@ lw_hnsw_search_new(const LwHnsw *hnsw, LwHnswSearch **search, LwError *error)
 
 	*search = calloc(1, sizeof(**search));
 	if (*search == NULL)
-		return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory to search an HNSW index", "none");
+		return lw_no_memory(error);
 	(*search)->hnsw = hnsw;
 	(*search)->graph = (LwWalkGraph) {hnsw, neighbours, hnsw->nodes};
 	status = lw_walk_init(&(*search)->walk, &(*search)->graph, error);
@@ -68,7 +68,7 @@ sort_results(LwHnswSearch *search, LwError *error)
 		uint64_t   *keys = realloc(search->keys, results->room * sizeof(*keys));
 
 		if (keys == NULL)
-			return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory to search an HNSW index", "none");
+			return lw_no_memory(error);
 		search->keys = keys;
 		search->room = results->room;
 	}

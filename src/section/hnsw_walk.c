@@ -104,7 +104,7 @@ lw_walk_init(LwWalk *walk, const LwWalkGraph *graph, LwError *error)
 	walk->graph = graph;
 	walk->visited = calloc(graph->nodes > 0 ? graph->nodes : 1, sizeof(*walk->visited));
 	if (walk->visited == NULL)
-		return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory to walk an HNSW index", "none");
+		return lw_no_memory(error);
 	return LW_OK;
 }
 
@@ -249,6 +249,6 @@ lw_walk_layer(LwWalk *walk, const float *query, const LwVectorSlab *slab, uint32
 			walk->pause();
 	}
 	if (!done)
-		return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory to walk an HNSW index", "none");
+		return lw_no_memory(error);
 	return LW_OK;
 }
