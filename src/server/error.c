@@ -39,6 +39,8 @@ lw_error_code(const LwError *error)
 		case LW_REPLACED:
 		case LW_OUTDATED:
 			return ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+		case LW_CANCELLED:
+			return ERRCODE_QUERY_CANCELED;
 	}
 	return ERRCODE_INTERNAL_ERROR;
 }
@@ -65,6 +67,8 @@ lw_error_message(const LwError *error)
 		case LW_OUTDATED:
 			return psprintf(_("\"%s\" is of an older copy of the store: expected %s, found %s"),
 							error->path, error->expected, error->found);
+		case LW_CANCELLED:
+			return psprintf(_("reading \"%s\" was cancelled"), error->path);
 		default:
 			return psprintf(_("\"%s\" is damaged: expected %s, found %s"),
 							error->path, error->expected, error->found);
