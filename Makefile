@@ -14,8 +14,8 @@ LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim
 LW_STORE = map idmap segment merged view follow ahead
 LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build text chooser quant canon \
 	fault record manifest framed contract table file payload chunks texts slab space blob citation verify \
-	rank hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build
-LW_SECTION += spill layout manifest_text build_options build build_media build_finish
+	rank hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build search \
+	spill layout manifest_text build_options build build_media build_finish
 LW_SERVER = error ids path source pin prepared scoring
 LW_SQL = document fdw fdw_analyze fdw_import fdw_lookup fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
 	representation rerank score scorer search support

@@ -36,6 +36,8 @@ lw_error_code(const LwError *error)
 			return ERRCODE_OUT_OF_MEMORY;
 		case LW_LIMIT:
 			return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		case LW_INVALID:
+			return ERRCODE_INVALID_PARAMETER_VALUE;
 		case LW_REPLACED:
 		case LW_OUTDATED:
 			return ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
@@ -61,6 +63,8 @@ lw_error_message(const LwError *error)
 		case LW_LIMIT:
 			return psprintf(_("\"%s\" exceeds a limit: expected %s, found %s"),
 							error->path, error->expected, error->found);
+		case LW_INVALID:
+			return psprintf(_("expected %s, found %s"), error->expected, error->found);
 		case LW_REPLACED:
 			return psprintf(_("\"%s\" was replaced by a different store: expected %s, found %s"),
 							error->path, error->expected, error->found);
