@@ -23,7 +23,7 @@ lw_take_bytes(LwCursor *cursor, size_t size, LwBytes *bytes)
 {
 	if (size > lw_cursor_left(cursor))
 		return false;
-	bytes->data = cursor->data + cursor->at;
+	bytes->data = cursor->at > 0 ? cursor->data + cursor->at : cursor->data;
 	bytes->size = size;
 	cursor->at += size;
 	return true;
@@ -132,7 +132,7 @@ lw_buffer_reserve(LwBuffer *buffer, size_t size)
 		buffer->failed = buffer->full = true;
 		return NULL;
 	}
-	if (size > buffer->room - buffer->size)
+	if (buffer->data == NULL || size > buffer->room - buffer->size)
 	{
 		size_t		room = buffer->room < 512 ? 1024 : buffer->room / 2 * 3;
 		uint8_t    *data;
@@ -229,5 +229,18 @@ lw_buffer_status(const LwBuffer *buffer, LwError *error)
 	if (buffer->full)
 		return lw_fail(error, LW_LIMIT, NULL, -1, "decoded sections within the memory allowed",
 					   "more than %zu bytes", buffer->limit);
+	return lw_no_memory(error);
+}
+
+LwStatus
+lw_malformed(LwError *error, const char *expected, uint64_t found)
+{
+	return lw_fail(error, LW_MALFORMED, "MalformedSectionPayload", -1, expected,
+				   "%llu", (unsigned long long) found);
+}
+
+LwStatus
+lw_no_memory(LwError *error)
+{
 	return lw_fail(error, LW_NO_MEMORY, NULL, -1, "memory for a section", "none");
 }

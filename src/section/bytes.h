@@ -82,6 +82,10 @@ extern void lw_put_string(LwBuffer *buffer, LwBytes string);
 /* LW_OK unless it failed: then LW_LIMIT when it was full, else LW_NO_MEMORY. */
 extern LwStatus lw_buffer_status(const LwBuffer *buffer, LwError *error);
 
+/* MalformedSectionPayload; both texts as in lw_fail, the second a number. */
+extern LwStatus lw_malformed(LwError *error, const char *expected, uint64_t found);
+extern LwStatus lw_no_memory(LwError *error);
+
 static inline LwBytes
 lw_buffer_bytes(const LwBuffer *buffer)
 {

@@ -22,10 +22,10 @@ typedef struct LwTextChoice
 
 /*
  * Tries every encoding in the format's order and keeps the first of the
- * smallest.  With T bytes of text, raw payload included, at most two
- * candidates and one encoder's memory are held: about 4 T beside libzstd's
- * own (some 100 MiB for frames, 17 T for training a dictionary) and the
- * counters of lw_fsst_build.  Free the choice also when this fails.
+ * smallest.  Beside the texts this holds their size again, two candidates
+ * (each at most about twice that size while it is made, some 20 bytes a text
+ * on top), some 100 MiB of libzstd's, and what lw_fsst_build takes.  Free the
+ * choice also when this fails.
  */
 extern LwStatus lw_choose_texts(const LwBytes *texts, size_t count, const LwStop *stop,
 								LwTextChoice *choice, LwError *error);

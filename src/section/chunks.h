@@ -14,12 +14,11 @@
 #define LW_SECTION_CHUNKS_H
 
 #include "section/file.h"
+#include "section/lists.h"
 
 typedef struct LwSpan
 {
-	LwBytes		uri;
-	uint64_t	start;			/* may lie behind `end` */
-	uint64_t	end;
+	LwSourceSpan source;
 	bool		is_blob;		/* of the overlay: the uri is the blob's */
 	uint32_t	blob;			/* its number */
 } LwSpan;

@@ -12,8 +12,7 @@
 #define LW_SECTION_CITATION_H
 
 #include "section/file.h"
-
-#define LW_TEXT_HASH_SIZE 71	/* without an ending NUL */
+#include "section/hash.h"
 
 /* Of all bytes of the file, ended with a NUL. */
 extern LwStatus lw_section_file_hash(LwSectionFile *file, char hash[LW_TEXT_HASH_SIZE + 1],

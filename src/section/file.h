@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 
 #include "section/manifest.h"
+#include "section/stop.h"
 
 enum
 {
@@ -108,10 +109,10 @@ extern void lw_section_close(LwSectionFile *file);
 extern LwStatus lw_section_intact(const LwSectionFile *file, LwError *error);
 
 /*
- * `stop` is asked every few megabytes of hashing and checking; when it says
- * true, the call under way ends with LW_CANCELLED.  NULL: never asked.
+ * *stop is asked every few megabytes of hashing and checking; it must stay
+ * until the file is closed or another is set.  NULL: never asked.
  */
-extern void lw_section_stop(LwSectionFile *file, bool (*stop) (void *arg), void *arg);
+extern void lw_section_stop(LwSectionFile *file, const LwStop *stop);
 
 /* The first entry with this id, or NULL. */
 extern const LwSectionEntry *lw_section_find(const LwSectionFile *file, uint32_t id);
@@ -126,7 +127,7 @@ extern LwStatus lw_section_stored(LwSectionFile *file, uint32_t id, LwBytes *sto
 
 /*
  * The raw payload of a section: the file's own bytes, or decoded ones that the
- * handle keeps.  Of 0x02 it is the payload with duplicates expanded.
+ * handle keeps.  Where 0x0B says that texts repeat, 0x02 is the distinct ones.
  */
 extern LwStatus lw_section_payload(LwSectionFile *file, uint32_t id, LwBytes *payload,
 								   LwError *error);

@@ -33,8 +33,8 @@ extern LwStatus lw_fsst_decode(const LwFsst *table, LwBytes frame, LwBuffer *tex
 
 /*
  * The format's table for these texts: the substrings of 1 to 8 bytes that save
- * most.  Takes at most 16 bytes for each byte of the texts, and never more
- * than 256 MiB, whatever they are; the less memory, the more often they are read.
+ * most.  Takes 32 bytes for each byte of the texts, but at most 128 MiB; the
+ * less memory there is, the more often the texts are read.
  */
 extern LwStatus lw_fsst_build(const LwBytes *texts, size_t count, const LwStop *stop,
 							  LwFsst *table, LwError *error);

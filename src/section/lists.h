@@ -16,6 +16,9 @@
 
 #define LW_LIST_HEADER 12		/* a version, 1, and a u64 count */
 
+/* As an expected number of entries: whatever the file says. */
+#define LW_ANY_COUNT UINT64_MAX
+
 /* Where a chunk comes from; the end may lie before the start. */
 typedef struct LwSourceSpan
 {
@@ -25,8 +28,7 @@ typedef struct LwSourceSpan
 } LwSourceSpan;
 
 /*
- * The count that a payload states, for callers that expect none in particular:
- * MalformedSectionPayload when the header is not there or the payload too short
+ * The count that a payload states: MalformedSectionPayload when the header is not there or the payload too short
  * for so many entries, UnsupportedSectionVersion.
  */
 extern LwStatus lw_list_count(LwBytes payload, size_t *count, LwError *error);
@@ -48,6 +50,12 @@ extern LwStatus lw_strings_encode(const LwBytes *strings, size_t count, LwBuffer
 								  LwError *error);
 extern LwStatus lw_spans_encode(const LwSourceSpan *spans, size_t count, LwBuffer *payload,
 								LwError *error);
+
+/* Begins a payload whose entries the caller writes. */
+extern void lw_put_list_header(LwBuffer *payload, size_t count);
+
+/* SectionCountMismatch unless that many are expected. */
+extern LwStatus lw_check_count(uint64_t count, uint64_t expected, LwError *error);
 
 /* MalformedSectionPayload unless the bytes are UTF-8; `what` is a literal for the message. */
 extern LwStatus lw_check_utf8(LwBytes bytes, const char *what, LwError *error);

@@ -30,7 +30,7 @@ extern void lw_dequantize_int4(const uint8_t *codes, const uint8_t *scales, size
 
 /*
  * Appends the payload of a vector section: rows of `dimension` components, one
- * after another.  For int4 that is whole blocks.  The buffer fails on overflow.
+ * after another.  For int4 that is whole blocks.
  */
 extern void lw_put_float32_rows(LwBuffer *payload, const float *rows, size_t count, size_t dimension);
 extern void lw_put_float16_rows(LwBuffer *payload, const float *rows, size_t count, size_t dimension);

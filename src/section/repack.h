@@ -12,9 +12,6 @@
 
 #include "section/lists.h"
 
-/* No particular number of entries. */
-#define LW_REPACK_ANY UINT64_MAX
-
 /*
  * Appends the raw payload that was repacked; its kind byte, not the section,
  * says which.  Nothing is expanded before all is checked and there are

@@ -34,17 +34,16 @@ typedef struct LwVerifyReport
 
 /*
  * Opens a file and verifies it.  On success *file is open, with all that was
- * checked remembered.  Give bytes.data == NULL to open dirfd/name, else the
- * bytes.  `stop` is asked as in lw_section_stop; `report` and `checks` may be NULL.
+ * checked remembered.  `stop` is as in lw_section_stop; `report` and `checks`
+ * may be NULL.
  */
 typedef struct LwVerify
 {
 	LwVerifyLevel level;
 	const LwSectionChecks *checks;
 	const LwVerifyReport *report;
-	bool		(*stop) (void *arg);
-	void	   *stop_arg;
-	size_t		memory;
+	const LwStop *stop;
+	size_t		memory;			/* as for lw_section_open */
 } LwVerify;
 
 extern LwStatus lw_section_verify(int dirfd, const char *directory, const char *name,

@@ -27,6 +27,7 @@ typedef struct LwZstdReader
 {
 	struct ZSTD_DCtx_s *context;
 	struct ZSTD_DDict_s *dictionary;	/* NULL without one */
+	LwBuffer	stored;			/* a copy, which cannot change while it is decoded */
 } LwZstdReader;
 
 typedef struct LwZstdWriter
@@ -66,7 +67,7 @@ extern LwStatus lw_zstd_encode(LwZstdWriter *writer, LwBytes raw, LwBuffer *out,
 /*
  * Trains a dictionary on the texts, in any order and with repeats; it is left
  * empty when there is none to be had.  Takes the texts' size in memory again,
- * and about 17 times as much in libzstd.
+ * and some MiB in libzstd.
  */
 extern LwStatus lw_zstd_train(const LwBytes *texts, size_t count, LwBuffer *dictionary,
 							  LwError *error);

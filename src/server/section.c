@@ -66,6 +66,8 @@ stop_asked(void *arg)
 	return QueryCancelPending || ProcDiePending;
 }
 
+static const LwStop stop = {stop_asked, NULL};
+
 LwStatus
 lw_section_check_all(const char *path, const LwVerifyReport *report,
 					 LwSectionFile **file, struct stat *status, LwError *error)
@@ -74,7 +76,7 @@ lw_section_check_all(const char *path, const LwVerifyReport *report,
 
 	how.level = LW_VERIFY_OPEN;
 	how.report = report;
-	how.stop = stop_asked;
+	how.stop = &stop;
 	return lw_section_verify(AT_FDCWD, NULL, path, &how, file, status, error);
 }
 
@@ -89,7 +91,7 @@ open_file(LwSection *section, LwError *error)
 		status = lw_section_open(AT_FDCWD, NULL, section->path, 0, &section->file, &section->status, error);
 	if (status != LW_OK)
 		return status;
-	lw_section_stop(section->file, stop_asked, NULL);
+	lw_section_stop(section->file, &stop);
 	section->verified = lw_verify_on_open;
 	section->serial = ++last_serial;
 	return LW_OK;

@@ -167,7 +167,7 @@ lw_get_span(LwSection *section, size_t ordinal, LwSpan *span)
 text *
 lw_chunk_uri(LwSection *section, size_t ordinal, const LwSpan *span)
 {
-	return chunk_text(section, ordinal, "uri", span->uri);
+	return chunk_text(section, ordinal, "uri", span->source.uri);
 }
 
 Datum

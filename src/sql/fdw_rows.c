@@ -215,12 +215,12 @@ fill_span(const LwRows *rows, size_t ordinal, Datum *values, bool *nulls)
 		put(columns, LW_COLUMN_SOURCE_URI, PointerGetDatum(lw_chunk_uri(section, ordinal, &span)), values, nulls);
 	if (columns->at[LW_COLUMN_BYTE_START] != InvalidAttrNumber)
 		put(columns, LW_COLUMN_BYTE_START,
-			columns->is_numeric[LW_COLUMN_BYTE_START] ? lw_uint64_numeric(span.start) :
-			lw_chunk_offset(section, ordinal, "byte_start", span.start), values, nulls);
+			columns->is_numeric[LW_COLUMN_BYTE_START] ? lw_uint64_numeric(span.source.start) :
+			lw_chunk_offset(section, ordinal, "byte_start", span.source.start), values, nulls);
 	if (columns->at[LW_COLUMN_BYTE_END] != InvalidAttrNumber)
 		put(columns, LW_COLUMN_BYTE_END,
-			columns->is_numeric[LW_COLUMN_BYTE_END] ? lw_uint64_numeric(span.end) :
-			lw_chunk_offset(section, ordinal, "byte_end", span.end), values, nulls);
+			columns->is_numeric[LW_COLUMN_BYTE_END] ? lw_uint64_numeric(span.source.end) :
+			lw_chunk_offset(section, ordinal, "byte_end", span.source.end), values, nulls);
 }
 
 static void
