@@ -14,9 +14,9 @@ LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim
 LW_STORE = map idmap segment merged view follow ahead
 LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build text chooser quant canon \
 	fault record manifest framed contract table file payload chunks texts slab space blob citation verify
-LW_SERVER = error ids path section source pin prepared scoring section_scoring
-LW_SQL = chunk document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
-	representation rerank score scorer search support
+LW_SERVER = error ids path section source pin prepared scoring section_scoring section_search
+LW_SQL = chunk cite document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
+	representation rerank score scorer search section section_search support verify
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \

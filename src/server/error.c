@@ -73,7 +73,7 @@ lw_error_message(const LwError *error)
 		case LW_CANCELLED:
 			return psprintf(_("reading \"%s\" was cancelled"), error->path);
 		case LW_INVALID:
-			return psprintf(_("\"%s\" cannot be read so: expected %s, found %s"),
+			return psprintf(_("invalid request of \"%s\": expected %s, found %s"),
 							error->path, error->expected, error->found);
 		default:
 			return psprintf(_("\"%s\" is damaged: expected %s, found %s"),

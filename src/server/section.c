@@ -19,6 +19,7 @@
 
 #include "server/error.h"
 #include "server/section.h"
+#include "server/section_search.h"
 #include "store/map.h"
 
 bool		lw_verify_on_open = false;
@@ -52,6 +53,7 @@ lw_section_release(LwSection *section)
 	if (--section->references > 0)
 		return;
 	dlist_delete(&section->node);
+	lw_section_close_indexes(section);
 	lw_section_close(section->file);
 	if (section->twins != NULL)
 		pfree(section->twins);
@@ -75,6 +77,7 @@ lw_section_check_all(const char *path, const LwVerifyReport *report,
 	LwVerify	how = {0};
 
 	how.level = LW_VERIFY_OPEN;
+	how.checks = &lw_index_checks;
 	how.report = report;
 	how.stop = &stop;
 	return lw_section_verify(AT_FDCWD, NULL, path, &how, file, status, error);

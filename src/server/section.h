@@ -32,6 +32,12 @@ typedef struct LwSection
 	LwSectionFile *file;
 	size_t	   *twins;			/* by ordinal, the next one with the same id, 0 for none; NULL where no id stands twice */
 	bool		twins_known;
+
+	/* server/section_search.c; NULL until they are asked for, or when there is none */
+	struct LwHnsw *hnsw;
+	struct LwBm25 *bm25;
+	struct LwGraph *graph;
+	struct LwSearch *search;
 } LwSection;
 
 /* Whether this is still the file that a stat describes, checked as the setting wants it. */
