@@ -95,7 +95,7 @@ lw_blobs_load(LwSectionFile *file, LwError *error)
 	return LW_OK;
 }
 
-/* A blob's bytes in the payload of 0x17. */
+/* A blob's bytes in those of 0x17, which may have changed since they were checked. */
 static LwStatus
 data_range(LwBytes payload, size_t blob, LwBytes *data, LwError *error)
 {
@@ -118,29 +118,20 @@ data_range(LwBytes payload, size_t blob, LwBytes *data, LwError *error)
 	return LW_OK;
 }
 
-/* Reads 0x17 and checks all its ranges; 0x14 must be known. */
 LwStatus
-lw_blob_data_check(LwSectionFile *file, LwError *error)
+lw_blob_data_check(LwSectionFile *file, LwBytes *stored, size_t *count, LwError *error)
 {
-	LwBytes		payload;
 	LwBytes		data;
 	LwCursor	cursor;
-	size_t		count;
 	size_t		i;
-	LwStatus	status;
+	LwStatus	status = lw_section_stored(file, LW_SECTION_BLOB_DATA, stored, error);
 
-	if (file->parts->blob_data_checked)
-		return LW_OK;
-	status = lw_section_payload(file, LW_SECTION_BLOB_DATA, &payload, error);
 	if (status != LW_OK)
 		return status;
-	cursor = lw_cursor(payload);
-	status = take_header(&cursor, LW_SECTION_BLOB_DATA, RANGE, &count, error);
-	for (i = 0; status == LW_OK && i < count; i++)
-		status = data_range(payload, i, &data, error);
-	if (status == LW_OK && count != file->parts->nblobs)
-		status = lw_section_malformed(error, LW_SECTION_BLOB_DATA, "an entry for each blob", "another number");
-	file->parts->blob_data_checked = status == LW_OK;
+	cursor = lw_cursor(*stored);
+	status = take_header(&cursor, LW_SECTION_BLOB_DATA, RANGE, count, error);
+	for (i = 0; status == LW_OK && i < *count; i++)
+		status = data_range(*stored, i, &data, error);
 	return status;
 }
 
@@ -172,7 +163,7 @@ static LwStatus
 read_data(LwSectionFile *file, size_t blob, LwBytes *data, LwError *error)
 {
 	const LwSectionEntry *entry = lw_section_find(file, LW_SECTION_BLOB_DATA);
-	LwBytes		payload;
+	LwBytes		stored;
 	LwStatus	status = lw_blobs_load(file, error);
 
 	if (status != LW_OK)
@@ -181,10 +172,8 @@ read_data(LwSectionFile *file, size_t blob, LwBytes *data, LwError *error)
 		return lw_fail(error, LW_MISSING, "BlobNotInlined", -1, "a blob that is in the file", "number %zu", blob);
 	if (entry->encoding != LW_ENCODING_RAW)
 		return lw_section_malformed(error, LW_SECTION_BLOB_DATA, "raw bytes", "an encoding");
-	status = lw_blob_data_check(file, error);
-	if (status == LW_OK)
-		status = lw_section_payload(file, LW_SECTION_BLOB_DATA, &payload, error);
-	return status == LW_OK ? data_range(payload, blob, data, error) : status;
+	status = lw_section_stored(file, LW_SECTION_BLOB_DATA, &stored, error);
+	return status == LW_OK ? data_range(stored, blob, data, error) : status;
 }
 
 LwStatus
@@ -193,12 +182,12 @@ lw_blob_data(LwSectionFile *file, size_t blob, LwBytes *data, LwError *error)
 	return read_data(file, blob, data, error) == LW_OK ? LW_OK : lw_section_failed(file, error);
 }
 
-static LwStatus
-verify_blob(LwSectionFile *file, size_t blob, LwError *error)
+LwStatus
+lw_blob_compare(const LwSectionFile *file, LwBytes stored, size_t blob, LwError *error)
 {
 	uint8_t		sum[LW_SHA256_SIZE];
 	LwBytes		data;
-	LwStatus	status = read_data(file, blob, &data, error);
+	LwStatus	status = data_range(stored, blob, &data, error);
 
 	if (status == LW_OK)
 		status = lw_section_sum(file, data, sum, error);
@@ -211,5 +200,13 @@ verify_blob(LwSectionFile *file, size_t blob, LwError *error)
 LwStatus
 lw_blob_verify(LwSectionFile *file, size_t blob, LwError *error)
 {
-	return verify_blob(file, blob, error) == LW_OK ? LW_OK : lw_section_failed(file, error);
+	LwBytes		data;
+	LwBytes		stored;
+	LwStatus	status = read_data(file, blob, &data, error);
+
+	if (status == LW_OK)
+		status = lw_section_stored(file, LW_SECTION_BLOB_DATA, &stored, error);
+	if (status == LW_OK)
+		status = lw_blob_compare(file, stored, blob, error);
+	return status == LW_OK ? LW_OK : lw_section_failed(file, error);
 }

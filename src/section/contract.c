@@ -204,7 +204,7 @@ lw_section_contract_check(LwBytes payload, const LwSectionManifest *manifest, Lw
 		return lw_fail_errno(error, ENOMEM, "read the search contract of");
 	contract.free = memory;
 	lw_json_init(&reader, framed.json.data, framed.json.size);
-	if (lw_record_read(&shape, &reader, lw_json_next(&reader), memory, &contract, &seen) &&
+	if (lw_record_read(&shape, &reader, lw_json_next(&reader), &contract.free, &contract, &seen) &&
 		(seen == (UINT32_C(1) << CONTRACT_KEYS) - 1 || lw_record_refuse(&reader, "a missing key")) &&
 		lw_json_next(&reader) == LW_JSON_END)
 	{

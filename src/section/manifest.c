@@ -182,7 +182,7 @@ read_capabilities(Target *target, LwJson *reader, LwJsonToken token, bool extens
 		extension ? read_extension : read_capability, NULL};
 	uint32_t	seen;
 
-	if (!lw_record_read(&shape, reader, token, target->free, target, &seen))
+	if (!lw_record_read(&shape, reader, token, &target->free, target, &seen))
 		return false;
 	if (!extension && seen != ALL_CAPABILITIES)
 		return lw_record_refuse(reader, "a missing capability");
@@ -258,7 +258,7 @@ lw_section_manifest_parse(LwBytes text, uint64_t offset, LwSectionManifest *mani
 	target.manifest = manifest;
 	target.free = manifest->memory + text.size;
 	lw_json_init(&reader, manifest->memory, text.size);
-	good = lw_record_read(&shape, &reader, lw_json_next(&reader), target.free, &target, &seen);
+	good = lw_record_read(&shape, &reader, lw_json_next(&reader), &target.free, &target, &seen);
 	if (good && (seen & required) != required)
 		good = lw_record_refuse(&reader, "a missing key");
 	if (good && lw_json_next(&reader) == LW_JSON_END)

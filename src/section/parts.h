@@ -68,7 +68,6 @@ typedef struct LwSectionParts
 	bool		blobs_known;
 	LwBlobRef  *blobs;
 	size_t		nblobs;
-	bool		blob_data_checked;
 	bool		overlay_known;
 	LwBytes		overlay;		/* its entries; empty without one */
 
@@ -128,7 +127,10 @@ extern LwStatus lw_entry_check(LwSectionFile *file, const LwSectionEntry *entry,
 extern LwStatus lw_streams_open(LwSectionFile *file, LwBytes stored, uint32_t encoding,
 								LwTexts *texts, LwError *error);
 
-/* Reads chunk texts so that they can be read one by one; their number is not compared with the chunks'. */
+/*
+ * Reads what the texts need to be read one by one.  The number of streams is not compared with that of
+ * chunks; that of a list or of references to a pool is.
+ */
 extern LwStatus lw_texts_load(LwSectionFile *file, LwError *error);
 
 /* Texts that the chunks have: as many as references, where there are some. */
@@ -141,8 +143,11 @@ extern LwStatus lw_spans_load(LwSectionFile *file, LwError *error);
 extern LwStatus lw_overlay_load(LwSectionFile *file, LwError *error);
 extern LwStatus lw_blobs_load(LwSectionFile *file, LwError *error);
 
-/* What opening for search asks of 0x17. */
-extern LwStatus lw_blob_data_check(LwSectionFile *file, LwError *error);
+/* Checks all ranges in the stored bytes of 0x17 and tells how many there are. */
+extern LwStatus lw_blob_data_check(LwSectionFile *file, LwBytes *stored, size_t *count, LwError *error);
+
+/* lw_blob_verify over stored bytes that were checked so, whatever their encoding is. */
+extern LwStatus lw_blob_compare(const LwSectionFile *file, LwBytes stored, size_t blob, LwError *error);
 extern LwStatus lw_spaces_load(LwSectionFile *file, LwError *error);
 extern LwStatus lw_contract_load(LwSectionFile *file, LwError *error);
 

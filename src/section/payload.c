@@ -219,7 +219,7 @@ decode(LwSectionFile *file, const LwSectionEntry *entry, LwBuffer *out, LwError 
 		case LW_ENCODING_ZSTD:
 			return decode_zstd(stored, out, error);
 		case LW_ENCODING_INTPACK:
-			return lw_repack_decode(stored, LW_REPACK_ANY, out, error);
+			return lw_repack_decode(stored, LW_ANY_COUNT, out, error);
 		case LW_ENCODING_ZSTD_DICT:
 			if (entry->id != LW_SECTION_TEXTS)
 				break;

@@ -51,14 +51,15 @@ read_array(const LwRecordShape *shape, LwJson *reader, void *arg, uint32_t *seen
 
 /* Reads a member from its name on. */
 static bool
-read_member(const LwRecordShape *shape, LwJson *reader, char *scratch, void *arg, uint32_t *seen)
+read_member(const LwRecordShape *shape, LwJson *reader, char *const *scratch, void *arg,
+			uint32_t *seen)
 {
 	LwBytes		name;
 	LwJsonToken token;
 	int			key;
 
-	name.data = (uint8_t *) scratch;
-	if (!lw_json_decode(reader, scratch, &name.size))
+	name.data = (uint8_t *) *scratch;
+	if (!lw_json_decode(reader, *scratch, &name.size))
 		return false;
 	key = find_key(shape, name);
 	if (key >= 0 && (*seen >> key & 1))
@@ -75,7 +76,7 @@ read_member(const LwRecordShape *shape, LwJson *reader, char *scratch, void *arg
 
 bool
 lw_record_read(const LwRecordShape *shape, LwJson *reader, LwJsonToken first,
-			   char *scratch, void *arg, uint32_t *seen)
+			   char *const *scratch, void *arg, uint32_t *seen)
 {
 	LwJsonToken token;
 

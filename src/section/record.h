@@ -29,12 +29,12 @@ typedef struct LwRecordShape
 
 /*
  * Reads the value whose first token is `first`.  Bit i of *seen says that
- * key i was there.  Names are decoded into `scratch`, which has room for as
- * many bytes as the text has left; it is free again for `known` and `unknown`
- * once they have looked at the name.  False on any error: reader->problem says which, at reader->at.
+ * key i was there.  Names are decoded into *scratch, which has room for as
+ * many bytes as the text has left; `known` and `unknown` may move *scratch and use
+ * it once they have looked at the name.  False on any error: reader->problem says which, at reader->at.
  */
 extern bool lw_record_read(const LwRecordShape *shape, LwJson *reader, LwJsonToken first,
-						   char *scratch, void *arg, uint32_t *seen);
+						   char *const *scratch, void *arg, uint32_t *seen);
 
 /* Refuses a value: sets reader->problem and returns false. */
 extern bool lw_record_refuse(LwJson *reader, const char *problem);

@@ -188,28 +188,22 @@ check_finite(const LwSectionFile *file, const uint8_t *bytes, size_t count, size
 }
 
 LwStatus
-lw_words_check(const LwSectionFile *file, LwBytes bytes, uint32_t id, LwError *error)
+lw_values_check(const LwSectionFile *file, const LwSectionEntry *entry, uint32_t dimension, LwError *error)
 {
-	return check_finite(file, bytes.data, bytes.size / sizeof(float), sizeof(float), id, error);
-}
+	LwBytes		bytes = lw_entry_bytes(file, entry);
+	LwVectorType type = entry->encoding == LW_ENCODING_INT8 ? LW_VECTOR_INT8 : LW_VECTOR_INT4;
+	LwVectorSlab slab;
+	LwStatus	status;
 
-/* That all values are finite, or all scales. */
-LwStatus
-lw_slab_check(const LwSectionFile *file, const LwVectorSlab *slab, uint32_t id, LwError *error)
-{
-	size_t		rows = slab->rows;
-
-	switch (slab->type)
-	{
-		case LW_VECTOR_FLOAT32:
-			return check_finite(file, slab->codes, rows * slab->dimension, sizeof(float), id, error);
-		case LW_VECTOR_FLOAT16:
-			return check_finite(file, slab->codes, rows * slab->dimension, sizeof(uint16_t), id, error);
-		case LW_VECTOR_INT8:
-			return check_finite(file, slab->scales, rows, sizeof(float), id, error);
-		case LW_VECTOR_INT4:
-			break;
-	}
-	return check_finite(file, slab->scales, rows * (slab->dimension / LW_INT4_BLOCK), sizeof(uint16_t), id,
-						error);
+	if (entry->encoding == LW_ENCODING_RAW)
+		return check_finite(file, bytes.data, bytes.size / sizeof(float), sizeof(float), entry->id, error);
+	if (entry->encoding == LW_ENCODING_FLOAT16)
+		return check_finite(file, bytes.data, bytes.size / sizeof(uint16_t), sizeof(uint16_t), entry->id, error);
+	status = lw_slab_describe(bytes, type, file->rows, dimension, &slab, error);
+	if (status != LW_OK)
+		return status;
+	if (type == LW_VECTOR_INT8)
+		return check_finite(file, slab.scales, slab.rows, sizeof(float), entry->id, error);
+	return check_finite(file, slab.scales, slab.rows * (dimension / LW_INT4_BLOCK), sizeof(uint16_t),
+						entry->id, error);
 }

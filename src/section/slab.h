@@ -20,11 +20,8 @@ extern LwStatus lw_slab_bad_size(LwError *error, uint32_t id, uint64_t expected,
 extern LwStatus lw_slab_describe(LwBytes bytes, LwVectorType type, size_t rows, uint32_t dimension,
 								 LwVectorSlab *slab, LwError *error);
 
-/* InvalidEmbeddingValue unless all values, or all scales, are finite. */
-extern LwStatus lw_slab_check(const LwSectionFile *file, const LwVectorSlab *slab, uint32_t id,
-							  LwError *error);
-
-/* The same for all whole float32 values in some bytes. */
-extern LwStatus lw_words_check(const LwSectionFile *file, LwBytes bytes, uint32_t id, LwError *error);
+/* InvalidEmbeddingValue unless all values, or all scales, are finite in what the encoding of a section says. */
+extern LwStatus lw_values_check(const LwSectionFile *file, const LwSectionEntry *entry,
+								uint32_t dimension, LwError *error);
 
 #endif							/* LW_SECTION_SLAB_H */

@@ -160,7 +160,11 @@ lw_section_spaces(LwSectionFile *file, const LwSpace **spaces, size_t *count, Lw
 	return LW_OK;
 }
 
-/* A slab of the file's bytes once its checksum and values have been checked. */
+/*
+ * A slab of the file's bytes once its checksum and values have been checked.
+ * The reference checks them as what the section's encoding says, which a band
+ * need not have right, and nothing else.
+ */
 static LwStatus
 read_slab(LwSectionFile *file, uint32_t id, LwVectorType type, uint32_t dimension, bool *finite,
 		  LwVectorSlab *slab, LwError *error)
@@ -171,7 +175,7 @@ read_slab(LwSectionFile *file, uint32_t id, LwVectorType type, uint32_t dimensio
 	if (status == LW_OK)
 		status = lw_slab_describe(stored, type, file->rows, dimension, slab, error);
 	if (status == LW_OK && !*finite)
-		status = lw_slab_check(file, slab, id, error);
+		status = lw_values_check(file, lw_section_find(file, id), dimension, error);
 	*finite = *finite || status == LW_OK;
 	return status == LW_OK ? LW_OK : lw_section_failed(file, error);
 }
@@ -192,8 +196,7 @@ lw_section_space_vectors(LwSectionFile *file, const LwSpace *space, LwVectorSlab
 
 /*
  * The type of the full-precision slab follows from its size.  Its encoding
- * must be raw; its values are checked as float32 whatever they are, since the
- * reference accepts what passes that.
+ * must be raw, so its values are checked as float32 whatever they are.
  */
 static LwStatus
 read_fp_slab(LwSectionFile *file, LwVectorSlab *slab, LwError *error)
@@ -217,7 +220,7 @@ read_fp_slab(LwSectionFile *file, LwVectorSlab *slab, LwError *error)
 	slab->codes = stored.data;
 	slab->scales = NULL;
 	if (!file->parts->fp_finite)
-		status = lw_words_check(file, stored, LW_SECTION_EMBEDDINGS_FP, error);
+		status = lw_values_check(file, entry, file->dimension, error);
 	file->parts->fp_finite = status == LW_OK;
 	return status;
 }

@@ -72,10 +72,15 @@ load(LwSectionFile *file, LwTextParts *texts, LwError *error)
 	status = lw_section_stored(file, LW_SECTION_DEDUP, &map, error);
 	if (status == LW_OK)
 		status = lw_dedup_open(map, &texts->references, error);
-	return status == LW_OK ? LW_OK : lw_section_of(error, LW_SECTION_DEDUP);
+	if (status != LW_OK)
+		return lw_section_of(error, LW_SECTION_DEDUP);
+
+	/* A few bytes can name a long text millions of times. */
+	if (texts->references.count != file->manifest.n_chunks)
+		return lw_section_bad_count(error, LW_SECTION_DEDUP, file->manifest.n_chunks, texts->references.count);
+	return LW_OK;
 }
 
-/* Reads what the texts need to be read one by one; their number is not compared with the chunks'. */
 LwStatus
 lw_texts_load(LwSectionFile *file, LwError *error)
 {

@@ -59,13 +59,15 @@ verify_vectors(LwSectionFile *file, const LwVerify *how, LwError *error)
 	return status;
 }
 
-/* Compares the inlined blobs with their hashes, whatever the flags say. */
+/* Compares the inlined blobs with their hashes, whatever flags and encodings say. */
 static LwStatus
 verify_blobs(LwSectionFile *file, const LwVerify *how, LwError *error)
 {
 	size_t		verified = 0;
 	size_t		i;
+	size_t		count;
 	LwBytes		refs;
+	LwBytes		stored;
 	LwStatus	status;
 
 	if (lw_section_find(file, LW_SECTION_BLOB_DATA) == NULL)
@@ -74,12 +76,15 @@ verify_blobs(LwSectionFile *file, const LwVerify *how, LwError *error)
 	if (status == LW_OK)
 		status = lw_blobs_load(file, error);
 	if (status == LW_OK)
-		status = lw_blob_data_check(file, error);
+		status = lw_blob_data_check(file, &stored, &count, error);
+	if (status == LW_OK && count != file->parts->nblobs)
+		return lw_fail(error, LW_MALFORMED, "BlobCountMismatch", -1, "bytes or a gap for each blob",
+					   "%zu for %zu", count, file->parts->nblobs);
 	for (i = 0; status == LW_OK && i < file->parts->nblobs; i++)
 	{
 		if (!file->parts->blobs[i].inlined)
 			continue;
-		status = lw_blob_verify(file, i, error);
+		status = lw_blob_compare(file, stored, i, error);
 		verified++;
 	}
 	if (status == LW_OK)
@@ -148,6 +153,8 @@ static LwStatus
 verify_media(LwSectionFile *file, const LwVerify *how, LwError *error)
 {
 	const LwSectionEntry *data = lw_section_find(file, LW_SECTION_BLOB_DATA);
+	LwBytes		stored;
+	size_t		count;
 	LwStatus	status;
 
 	if (!file->manifest.blobs_present)
@@ -159,7 +166,9 @@ verify_media(LwSectionFile *file, const LwVerify *how, LwError *error)
 	{
 		if (data->encoding != LW_ENCODING_RAW)
 			return lw_section_malformed(error, LW_SECTION_BLOB_DATA, "raw bytes", "an encoding");
-		status = lw_blob_data_check(file, error);
+		status = lw_blob_data_check(file, &stored, &count, error);
+		if (status == LW_OK && count != file->parts->nblobs)
+			return lw_section_malformed(error, LW_SECTION_BLOB_DATA, "an entry for each blob", "another number");
 	}
 	if (status == LW_OK)
 		passed_count(how, "blob references", file->parts->nblobs);

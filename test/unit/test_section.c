@@ -323,7 +323,7 @@ check_vectors(LwSectionFile *file, const Tree *expected)
 		check_slab(&slab, next);
 		CHECK(equals(spaces[i].name, tree_text(next, "space")) &&
 			  equals(spaces[i].model_hash, tree_text(next, "model_hash")) &&
-			  LW_SECTION_BANDS + spaces[i].index == tree_number(next, "section_id"), "%s", current);
+			  (unsigned) LW_SECTION_BANDS + spaces[i].index == tree_number(next, "section_id"), "%s", current);
 	}
 	GOOD(lw_section_rerank_vectors(file, &slab, &error));
 	if (strncmp(current, "fp-slab-", 8) == 0)
@@ -440,8 +440,8 @@ check_verify(const char *name, const Tree *expected)
 static void
 check_case(const char *golden, const char *name)
 {
-	char		path[500];
-	char		file_name[200];
+	char		path[800];
+	char		file_name[300];
 	char		hash[LW_TEXT_HASH_SIZE + 1];
 	struct stat status;
 	LwSectionFile *file = NULL;
