@@ -130,7 +130,7 @@ shortest_digits(double value, char *digits, int *exponent)
 	bool		uneven = frexp(value, &binary) == 0.5;
 	int			count;
 
-	for (count = 1; count < MAX_DIGITS; count++)
+	for (count = 1;; count++)
 	{
 		char		text[MAX_DIGITS + 16];
 
@@ -138,24 +138,14 @@ shortest_digits(double value, char *digits, int *exponent)
 		digits[0] = text[0];
 		memcpy(digits + 1, text + 2, count - 1);
 		*exponent = atoi(strchr(text, 'e') + 1);
-		if (read_digits(digits, count, *exponent) == value)
-			break;
+		if (count == MAX_DIGITS || read_digits(digits, count, *exponent) == value)
+			return count;
 		if (!uneven)
 			continue;
 		increment(digits, count, exponent);
 		if (read_digits(digits, count, *exponent) == value)
-			break;
+			return count;
 	}
-	if (count == MAX_DIGITS)
-	{
-		char		text[MAX_DIGITS + 16];
-
-		snprintf(text, sizeof(text), "%.*e", count - 1, value);
-		digits[0] = text[0];
-		memcpy(digits + 1, text + 2, count - 1);
-		*exponent = atoi(strchr(text, 'e') + 1);
-	}
-	return count;
 }
 
 static void
