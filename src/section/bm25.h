@@ -23,7 +23,8 @@ extern LwStatus lw_bm25_check(LwBytes payload, uint64_t rows, LwError *error);
 
 /*
  * Checks and opens it; LW_LIMIT when it would take more than `memory` bytes
- * (0: any number).  It takes about 12 bytes a row and 32 a term.
+ * (0: any number).  It takes about 8 bytes a row and 36 a term; a search 8
+ * more for each document that has its tokens, 16 for each that is wanted.
  */
 extern LwStatus lw_bm25_open(LwBytes payload, uint64_t rows, size_t memory,
 							 LwBm25 **bm25, LwError *error);
@@ -50,9 +51,9 @@ extern LwStatus lw_bm25_search(LwBm25 *bm25, LwBytes text, size_t limit,
 typedef struct LwBm25Build LwBm25Build;
 
 /*
- * A build takes documents in the order of their rows.  It takes 8 bytes a
- * posting, 24 at its end, and about 60 and the text of each term; beyond
- * `memory` (0: any number) it fails with LW_LIMIT.
+ * A build takes documents in the order of their rows.  It takes up to 12 bytes
+ * a posting and 12 a document, at its end 8 more, and about 60 and the text of
+ * each term; beyond `memory` (0: any number) it fails with LW_LIMIT.
  */
 extern LwStatus lw_bm25_build_begin(size_t memory, LwBm25Build **build, LwError *error);
 extern LwStatus lw_bm25_build_add(LwBm25Build *build, LwBytes text, LwError *error);

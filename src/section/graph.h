@@ -59,7 +59,8 @@ lw_graph_neighbours(const LwGraph *graph, uint32_t node, size_t *count, const ui
  * node once, in the order of discovery, at most `cap` of them.  Seeds that
  * are no nodes or repeated are passed over.  `nodes` has room for `cap` or,
  * if that is less, all nodes of the graph, `seen` for lw_graph_seen_size()
- * bytes.  Returns how many it found.
+ * bytes.  Returns how many it found.  lw_maxsim_pause (kernel/maxsim.h) is
+ * called on the way and may leave.
  */
 extern size_t lw_graph_seen_size(const LwGraph *graph);
 extern size_t lw_graph_expand(const LwGraph *graph, const uint32_t *seeds, size_t nseeds,

@@ -59,6 +59,9 @@ extern LwStatus lw_hnsw_open(LwBytes payload, uint64_t rows, size_t memory,
 							 LwHnsw **hnsw, LwError *error);
 extern void lw_hnsw_close(LwHnsw *hnsw);
 
+/* An index with the numbers of `header` and room for so many lists and ids; NULL without memory. */
+extern LwHnsw *lw_hnsw_allocate(const LwHnsw *header, uint64_t lists, uint64_t ids);
+
 /* Bytes that an open index takes. */
 extern size_t lw_hnsw_memory(const LwHnsw *hnsw);
 
@@ -88,7 +91,7 @@ typedef struct LwHnswSearch LwHnswSearch;
 extern LwStatus lw_hnsw_search_new(const LwHnsw *hnsw, LwHnswSearch **search, LwError *error);
 extern void lw_hnsw_search_free(LwHnswSearch *search);
 
-/* What a search found; the distance is 1 - the dot product (kernel/dots.h). */
+/* What a search found; the distance is 1 - the dot product (kernel/lanedot.h). */
 typedef struct LwNeighbour
 {
 	float		distance;

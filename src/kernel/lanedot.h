@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * dots.h
+ * lanedot.h
  *	  Dot products in eight partial sums, by which graphs of neighbours are
  *	  built and walked.
  *
@@ -14,13 +14,18 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LW_KERNEL_DOTS_H
-#define LW_KERNEL_DOTS_H
+#ifndef LW_KERNEL_LANEDOT_H
+#define LW_KERNEL_LANEDOT_H
 
 #include "kernel/vectors.h"
 
 /* Dot products of a vector of the slab's dimension with `count` of its rows. */
-extern void lw_dots(const float *vector, const LwVectorSlab *slab,
+extern void lw_lane_dots(const float *vector, const LwVectorSlab *slab,
 					const uint32_t *rows, size_t count, float *dots);
 
-#endif							/* LW_KERNEL_DOTS_H */
+#if defined(__x86_64__)
+extern void lw_lane_dots_avx2(const float *vector, const LwVectorSlab *slab,
+						 const uint32_t *rows, size_t count, float *dots);
+#endif
+
+#endif							/* LW_KERNEL_LANEDOT_H */
