@@ -16,9 +16,9 @@ LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build
 	fault record manifest framed contract table file payload chunks texts slab space blob citation verify \
 	rank hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build search \
 	spill layout manifest_text build_options build build_media build_finish
-LW_SERVER = error ids path source pin prepared scoring
-LW_SQL = document fdw fdw_analyze fdw_import fdw_lookup fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
-	representation rerank score scorer search support
+LW_SERVER = error ids path section source pin prepared scoring section_scoring section_search
+LW_SQL = chunk cite document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
+	representation rerank score scorer search section section_search support verify
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
