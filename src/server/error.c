@@ -37,13 +37,13 @@ lw_error_code(const LwError *error)
 			return ERRCODE_OUT_OF_MEMORY;
 		case LW_LIMIT:
 			return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		case LW_INVALID:
+			return ERRCODE_INVALID_PARAMETER_VALUE;
 		case LW_REPLACED:
 		case LW_OUTDATED:
 			return ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 		case LW_CANCELLED:
 			return ERRCODE_QUERY_CANCELED;
-		case LW_INVALID:
-			return ERRCODE_INVALID_PARAMETER_VALUE;
 	}
 	return ERRCODE_INTERNAL_ERROR;
 }
@@ -64,6 +64,8 @@ lw_error_message(const LwError *error)
 		case LW_LIMIT:
 			return psprintf(_("\"%s\" exceeds a limit: expected %s, found %s"),
 							error->path, error->expected, error->found);
+		case LW_INVALID:
+			return psprintf(_("expected %s, found %s"), error->expected, error->found);
 		case LW_REPLACED:
 			return psprintf(_("\"%s\" was replaced: expected %s, found %s"),
 							error->path, error->expected, error->found);
@@ -72,9 +74,6 @@ lw_error_message(const LwError *error)
 							error->path, error->expected, error->found);
 		case LW_CANCELLED:
 			return psprintf(_("reading \"%s\" was cancelled"), error->path);
-		case LW_INVALID:
-			return psprintf(_("invalid request of \"%s\": expected %s, found %s"),
-							error->path, error->expected, error->found);
 		default:
 			return psprintf(_("\"%s\" is damaged: expected %s, found %s"),
 							error->path, error->expected, error->found);
