@@ -332,7 +332,7 @@ CREATE FUNCTION lateweave_score(source regclass, query multivector, id uuid, rep
 COMMENT ON FUNCTION lateweave_score_support(internal) IS
 'planner support: cost of lateweave_score, from the query''s tokens and the source''s manifest';
 COMMENT ON FUNCTION lateweave_score(regclass, multivector, text, jsonb) IS
-'MaxSim of the query and a document of the source; NULL when the source does not hold it, or for NULL. The members of representation must equal the source''s. ERROR 22000 for another dimension or representation, 22023 for a score that is not a number, XX001 for damaged files';
+'MaxSim of the query and a document of the source (of a section file, whose ids are chunk_ids: the dot product of its one vector and the normalized query); NULL when the source does not hold it, or for NULL. The members of representation must equal the source''s. ERROR 22000 for another dimension or representation, 22023 for a score that is not a number, XX001 for damaged files';
 COMMENT ON FUNCTION lateweave_score(regclass, multivector, bigint, jsonb) IS
 'MaxSim of the query and the document that the number''s text form names; as with text';
 COMMENT ON FUNCTION lateweave_score(regclass, multivector, uuid, jsonb) IS
@@ -442,7 +442,7 @@ COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, uuid[], integer, jso
 COMMENT ON FUNCTION lateweave_rerank(regclass[], multivector, integer[], text[], integer, jsonb) IS
 'candidates of several sources on one scale: candidate i is ids[i] in sources[source_of[i]], counted from 1. ERROR 22000 unless all sources have one representation and score semantics; repeats are per source';
 COMMENT ON FUNCTION lateweave_search(regclass, multivector, integer, integer, jsonb) IS
-'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), ranks from 1. candidates: how many documents are scored exactly where the source has candidate codes; those without are always scored. Memory in proportion to k. ERROR 22023 for k below 1';
+'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates: how many documents are scored exactly where the source has candidate codes; those without are always scored. Memory in proportion to k. ERROR 22023 for k below 1';
 
 CREATE FUNCTION lateweave_fetch(source regclass, ids text[], space text DEFAULT NULL,
 	OUT id text, OUT tokens multivector) RETURNS SETOF record
@@ -467,7 +467,7 @@ CREATE FUNCTION lateweave_explain(source regclass, query multivector, id uuid, r
 	LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 32 SUPPORT lateweave_explain_support;
 
 COMMENT ON FUNCTION lateweave_fetch(regclass, text[], text) IS
-'decoded vectors as the score uses them (those of int8 score within float32 rounding of it, not bit for bit), in the order of the ids; absent documents are dropped. space is for section files. ERROR 22023 that names it for a repeated or NULL id, XX001 for damaged files or values that are not finite';
+'decoded vectors as the score uses them (those of int8 score within float32 rounding of it, not bit for bit), in the order of the ids; absent documents are dropped. space is for section files: the name of a space, NULL for that of the table or the files own vectors. ERROR 22023 that names it for a repeated or NULL id, XX001 for damaged files or values that are not finite';
 COMMENT ON FUNCTION lateweave_fetch(regclass, bigint[], text) IS
 'as with text[], of the documents that the numbers'' text forms name';
 COMMENT ON FUNCTION lateweave_fetch(regclass, uuid[], text) IS
@@ -480,8 +480,64 @@ COMMENT ON FUNCTION lateweave_explain(regclass, multivector, uuid, jsonb) IS
 'as with text, of the document that the uuid''s text form names';
 
 /* ---------------------------------------------------------------------------
+ * Section files: what they say, and their searches
+ */
+
+CREATE FUNCTION lateweave_section_info(source regclass, OUT manifest json, OUT file_hash text, OUT content_hash text,
+	OUT bytes bigint, OUT documents bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10000 ROWS 1;
+CREATE FUNCTION lateweave_sections(source regclass, OUT section_id bigint, OUT name text, OUT encoding text,
+	OUT file_offset bigint, OUT size bigint, OUT checksum text, OUT valid boolean) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10000 ROWS 10;
+CREATE FUNCTION lateweave_spaces(source regclass, OUT name text, OUT dtype text, OUT dimension bigint,
+	OUT rows bigint, OUT model_hash text) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 5;
+CREATE FUNCTION lateweave_blobs(source regclass, OUT blob_index bigint, OUT content_hash text, OUT original_uri text,
+	OUT byte_len numeric, OUT inlined boolean) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 100;
+CREATE FUNCTION lateweave_blob(source regclass, blob_index bigint) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+CREATE FUNCTION lateweave_cite(citation text, OUT source regclass, OUT chunk_id text, OUT ordinal bigint,
+	OUT canonical_text text, OUT source_uri text, OUT byte_start bigint, OUT byte_end bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10000 ROWS 1;
+CREATE FUNCTION lateweave_neighbors(source regclass, id text, hops integer DEFAULT 1,
+	OUT chunk_id text, OUT edge_type text, OUT hop integer) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10;
+CREATE FUNCTION lateweave_section_search(source regclass, query multivector, k integer, method text DEFAULT 'auto',
+	space text DEFAULT NULL, query_text text DEFAULT NULL, ef integer DEFAULT 100, hops integer DEFAULT 1,
+	candidates integer DEFAULT NULL, model_hash text DEFAULT NULL, representation jsonb DEFAULT NULL,
+	OUT id text, OUT score real, OUT rank integer, OUT ordinal bigint, OUT citation text, OUT route text,
+	OUT exact_candidates bigint, OUT ann_candidates bigint, OUT bm25_candidates bigint, OUT graph_candidates bigint,
+	OUT disclosure text) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 50000 ROWS 10 SUPPORT lateweave_search_support;
+
+COMMENT ON FUNCTION lateweave_section_info(regclass) IS
+'the manifest of a section file as it stands there, the SHA-256 of its bytes and that of its content (each computed when a session first asks for it: the whole file is read), its size and how many chunks it has';
+COMMENT ON FUNCTION lateweave_sections(regclass) IS
+'the sections of a section file in the order of its table: id, name and encoding (unknown where they have no public name), where the stored bytes lie, their checksum (the first 8 bytes of their SHA-256, in hexadecimal), and whether they have it';
+COMMENT ON FUNCTION lateweave_spaces(regclass) IS
+'the named spaces of a section file, besides its own embeddings: how their vectors are stored, and the hash of the model they come from';
+COMMENT ON FUNCTION lateweave_blobs(regclass) IS
+'the blobs that the chunks of a section file were cut from: number (from 0), SHA-256, uri, declared length, and whether the file holds the bytes';
+COMMENT ON FUNCTION lateweave_blob(regclass, bigint) IS
+'the bytes of a blob that the file holds, compared with their SHA-256 (ERROR XX001, BlobHashMismatch); ERROR 22023 for a number that is none, BlobNotInlined when the bytes are elsewhere';
+COMMENT ON FUNCTION lateweave_cite(text) IS
+'the chunk that a citation (urna://CONTENT_HASH/CHUNK_ID) names, among the section files of this database that the current user may read, one row for each table over such a file; no rows when none holds it. The first call of a session reads each file whole; tables with the option content_hash are passed over by it. A file that cannot be read is a WARNING. ERROR 22023 for what is no citation';
+COMMENT ON FUNCTION lateweave_neighbors(regclass, text, integer) IS
+'the chunks that the graph of a section file leads to from one, within so many hops, breadth-first: each once, with the type of the edge it was reached by first (next_chunk, semantic, citation, or its number) and the hop, from 1. No rows without a graph or such a chunk';
+COMMENT ON FUNCTION lateweave_section_search(regclass, multivector, integer, text, text, text, integer, integer, integer, text, jsonb) IS
+'the best k chunks of a section file, ties by ordinal, each scored exactly whatever found it. method: exact; ann (the HNSW index, beam ef); hybrid (that, or without an index the best candidates, and the best candidates of BM25 for query_text); graph (ef best and what hops lead to); auto (hybrid with BM25 and a query_text, else ann with an index, else exact). candidates: NULL is greatest(4 * k, 64). space: a named space, for exact and auto. model_hash: must be that of the vectors, letter by letter. route, the counts and disclosure say what was done, as the reference does. ERROR 22023 for a query of other than one token or of norm zero and for k below 1, 22000 for another dimension, model_hash or representation';
+
+/* ---------------------------------------------------------------------------
  * For the DBA
  */
+
+CREATE FUNCTION lateweave_verify(source regclass, OUT object text, OUT check_name text, OUT ok boolean, OUT detail text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 10;
+
+COMMENT ON FUNCTION lateweave_verify(regclass) IS
+'opens a section file anew and checks everything about it, in the order of the format''s reference: a row for each check that passed, and a last one for the first that did not, whose check_name is the error name of the reference. ERROR 58P01, 42501 or 58030 when the file cannot be read at all, 42809 for other tables than those over a section file';
 
 CREATE FUNCTION lateweave_as_of(source regclass) RETURNS timestamptz
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10;
@@ -504,10 +560,11 @@ COMMENT ON FUNCTION lateweave_list_sources() IS
 COMMENT ON FUNCTION lateweave_kernels() IS
 'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
 COMMENT ON VIEW lateweave_sources IS
-'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). A broken source is a row with its error. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
+'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
 
 /* ---------------------------------------------------------------------------
- * The foreign-data wrapper: a vector store is a foreign table of id and tokens
+ * The foreign-data wrapper: a vector store is a foreign table of id and tokens,
+ * a section file one of its chunks
  */
 
 CREATE FUNCTION lateweave_fdw_handler() RETURNS fdw_handler
@@ -526,9 +583,9 @@ CREATE SERVER lateweave FOREIGN DATA WRAPPER lateweave;
 GRANT USAGE ON FOREIGN SERVER lateweave TO PUBLIC;
 
 COMMENT ON FOREIGN DATA WRAPPER lateweave IS
-'token vectors in vector stores on the server''s disk';
+'vectors in vector stores and section files on the server''s disk';
 COMMENT ON SERVER lateweave IS
-'sources of this server: CREATE FOREIGN TABLE name (id text NOT NULL, tokens multivector) SERVER lateweave OPTIONS (store ''directory''); options store, store_id, min_commit, writable. A relative path lies under lateweave.directory. Attaching needs superuser or pg_read_server_files, for writing pg_write_server_files too. IMPORT FOREIGN SCHEMA "directory" makes a table for each store in a directory';
+'sources of this server: CREATE FOREIGN TABLE name (id text NOT NULL, tokens multivector) SERVER lateweave OPTIONS (store ''directory''), with the options store_id, min_commit, writable; or CREATE FOREIGN TABLE name (ordinal bigint, chunk_id text, canonical_text text, canonical_bytes bytea, source_uri text, byte_start bigint, byte_end bigint, citation text, embedding real[]), any of these columns, OPTIONS (section_file ''file''), with the options space (whose vectors embedding has and scores are of) and content_hash (other content is refused). A relative path lies under lateweave.directory. Attaching needs superuser or pg_read_server_files, for writing pg_write_server_files too. IMPORT FOREIGN SCHEMA "directory" makes a table for each store and each file *.urna in a directory';
 
 CREATE FUNCTION lateweave_record_store_id() RETURNS event_trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
@@ -539,4 +596,4 @@ CREATE EVENT TRIGGER lateweave_record_store_id ON ddl_command_end
 COMMENT ON FUNCTION lateweave_record_store_id() IS
 'event trigger: records in new foreign tables of lateweave which store they were created over, as option store_id';
 COMMENT ON EVENT TRIGGER lateweave_record_store_id IS
-'records in new foreign tables of lateweave which store they were created over, so that another one in its place is refused; a missing or damaged store is an ERROR, or a WARNING when the table names its store_id';
+'records in new foreign tables of lateweave which store they were created over, so that another one in its place is refused; a missing or damaged store is an ERROR, or a WARNING when the table names its store_id; a section file always a WARNING';

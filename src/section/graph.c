@@ -240,42 +240,42 @@ lw_graph_seen_size(const LwGraph *graph)
 
 /* Adds a node unless it has been seen. */
 static inline size_t
-add_node(uint32_t node, uint8_t *seen, uint32_t *nodes, size_t count)
+visit(LwGraphVisit next, uint8_t *seen, LwGraphVisit *visits, size_t count)
 {
-	uint8_t		bit = (uint8_t) (1 << node % 8);
+	uint8_t		bit = (uint8_t) (1 << next.node % 8);
 
-	if ((seen[node / 8] & bit) != 0)
+	if ((seen[next.node / 8] & bit) != 0)
 		return count;
-	seen[node / 8] |= bit;
-	nodes[count] = node;
+	seen[next.node / 8] |= bit;
+	visits[count] = next;
 	return count + 1;
 }
 
 size_t
 lw_graph_expand(const LwGraph *graph, const uint32_t *seeds, size_t nseeds, size_t hops,
-				size_t cap, uint8_t *seen, uint32_t *nodes)
+				size_t cap, uint8_t *seen, LwGraphVisit *visits)
 {
 	size_t		count = 0;
 	size_t		from = 0;
+	size_t		end;
+	uint32_t	hop;
 	size_t		i;
 
 	memset(seen, 0, lw_graph_seen_size(graph));
 	for (i = 0; i < nseeds && count < cap; i++)
 		if (seeds[i] < graph->nodes)
-			count = add_node(seeds[i], seen, nodes, count);
-	for (; hops > 0 && from < count; hops--)
+			count = visit((LwGraphVisit) {seeds[i], 0, 0}, seen, visits, count);
+	for (hop = 1; hop <= hops && from < count; hop++)
 	{
-		size_t		end = count;
-
-		for (; from < end && count < cap; from++)
+		for (end = count; from < end && count < cap; from++)
 		{
 			size_t		edges;
 			const uint8_t *types;
-			const uint32_t *targets = lw_graph_neighbours(graph, nodes[from], &edges, &types);
+			const uint32_t *targets = lw_graph_neighbours(graph, visits[from].node, &edges, &types);
 
 			lw_maxsim_pause();
 			for (i = 0; i < edges && count < cap; i++)
-				count = add_node(targets[i], seen, nodes, count);
+				count = visit((LwGraphVisit) {targets[i], hop, types[i]}, seen, visits, count);
 		}
 		if (count == cap)
 			break;

@@ -54,17 +54,25 @@ lw_graph_neighbours(const LwGraph *graph, uint32_t node, size_t *count, const ui
 	return graph->targets + start;
 }
 
+/* How a breadth-first search came to a node. */
+typedef struct LwGraphVisit
+{
+	uint32_t	node;
+	uint32_t	hop;			/* 0: a seed */
+	uint8_t		type;			/* of the edge that led there; of seeds 0 */
+} LwGraphVisit;
+
 /*
  * Breadth-first search: the seeds, then what up to `hops` steps lead to, each
  * node once, in the order of discovery, at most `cap` of them.  Seeds that
- * are no nodes or repeated are passed over.  `nodes` has room for `cap` or,
+ * are no nodes or repeated are passed over.  `visits` has room for `cap` or,
  * if that is less, all nodes of the graph, `seen` for lw_graph_seen_size()
  * bytes.  Returns how many it found.  lw_maxsim_pause (kernel/maxsim.h) is
  * called on the way and may leave.
  */
 extern size_t lw_graph_seen_size(const LwGraph *graph);
 extern size_t lw_graph_expand(const LwGraph *graph, const uint32_t *seeds, size_t nseeds,
-							  size_t hops, size_t cap, uint8_t *seen, uint32_t *nodes);
+							  size_t hops, size_t cap, uint8_t *seen, LwGraphVisit *visits);
 
 /*
  * Writes the payload of the graph that the reference builds: chunks in reading

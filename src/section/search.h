@@ -20,10 +20,10 @@ typedef struct LwSearchSource
 {
 	LwVectorSlab rerank;		/* what scores are computed from */
 	LwVectorSlab walked;		/* what the HNSW index is walked with; as many rows */
-	const LwHnsw *hnsw;			/* these three may be NULL, and have a node or document for each row */
+	LwHnswSearch *hnsw;			/* these three may be NULL, and have a node or document for each row */
 	LwBm25	   *bm25;
 	const LwGraph *graph;
-	bool		is_space;		/* a named space: only LW_SEARCH_EXACT and LW_SEARCH_AUTO */
+	bool		is_space;		/* a named space, without the three: LW_SEARCH_EXACT or LW_SEARCH_AUTO */
 } LwSearchSource;
 
 typedef enum LwSearchMethod
@@ -86,7 +86,7 @@ extern const char *lw_search_route_name(LwSearchRoute route);
 /* "full_precision" or "stored_precision" */
 extern const char *lw_search_rerank_source(const LwSearchResult *result);
 
-/* Memory that searches share and keep; for one at a time. */
+/* Memory that searches share and keep, at most about 40 bytes a row; for one at a time. */
 typedef struct LwSearch LwSearch;
 
 extern LwStatus lw_search_new(LwSearch **search, LwError *error);
@@ -95,7 +95,7 @@ extern void lw_search_free(LwSearch *search);
 /*
  * Searches.  LW_INVALID with the reference's name for a query that cannot be:
  * InvalidK, EmptyQuery, DimensionMismatch, InvalidQueryValue, ZeroNormQuery,
- * in this order.  lw_maxsim_pause (kernel/maxsim.h) is called on the way; it
+ * in this order; before, InvalidInput for a method that spaces do not have.  lw_maxsim_pause (kernel/maxsim.h) is called on the way; it
  * may leave, and the next search starts afresh.
  */
 extern LwStatus lw_search(LwSearch *search, const LwSearchSource *source,

@@ -135,6 +135,8 @@ fetch_stream(LwSectionFile *file, size_t number, LwBytes *text, LwError *error)
 	if (status != LW_OK)
 		return lw_section_of(error, LW_SECTION_TEXTS);
 	*text = lw_buffer_bytes(&texts->text);
+	if (text->size == 0)
+		text->data = (const uint8_t *) "";
 	return LW_OK;
 }
 

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * section_search.h
+ *	  The indexes of section files, opened when they are first asked for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_SERVER_SECTION_SEARCH_H
+#define LW_SERVER_SECTION_SEARCH_H
+
+#include "postgres.h"
+
+#include "section/search.h"
+#include "section/verify.h"
+#include "server/section_scoring.h"
+
+/* The checks of the indexes' payloads. */
+extern const LwSectionChecks lw_index_checks;
+
+/* The graph of a file; NULL when it has none.  ERROR XX001 when it is malformed. */
+extern const LwGraph *lw_section_graph(LwSection *section);
+
+/*
+ * Searches.  `request` says how; its values are those of a query that
+ * lw_check_section_query let pass.  The hits stay until the next search of the
+ * file.  ERROR as reading the file and its indexes gives, 22023 for what cannot be searched for.
+ */
+extern void lw_section_search(LwSection *section, const LwSectionVectors *vectors,
+							  const LwSearchRequest *request, LwSearchResult *result);
+
+/* Closes what was opened; for the handle's end. */
+extern void lw_section_close_indexes(LwSection *section);
+
+#endif							/* LW_SERVER_SECTION_SEARCH_H */
