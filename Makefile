@@ -19,7 +19,7 @@ LW_SERVER = error ids path section source pin prepared scoring section_scoring s
 LW_SQL = chunk cite document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
 	representation rerank score scorer search section section_search support verify
 LW_SECTION += spill layout manifest_text build_options build build_media build_finish
-LW_SQL += build build_row codec
+LW_SQL += build build_row codec codec_text numbers
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
