@@ -5,6 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "section/parts.h"
@@ -240,6 +241,18 @@ is_stored_raw(const LwSectionEntry *entry)
 		entry->encoding == LW_ENCODING_INT8 || entry->encoding == LW_ENCODING_INT4;
 }
 
+/* Gives back the room that a buffer which is kept does not need. */
+static void
+give_back(LwBuffer *buffer)
+{
+	uint8_t    *data = buffer->size == 0 ? NULL : realloc(buffer->data, buffer->size);
+
+	if (data == NULL)
+		return;
+	buffer->data = data;
+	buffer->room = buffer->size;
+}
+
 static LwStatus
 read_payload(LwSectionFile *file, uint32_t id, LwBytes *payload, LwError *error)
 {
@@ -267,6 +280,7 @@ read_payload(LwSectionFile *file, uint32_t id, LwBytes *payload, LwError *error)
 		lw_buffer_free(&buffer);
 		return lw_section_of(error, id);
 	}
+	give_back(&buffer);
 	file->parts->payloads[id].buffer = buffer;
 	*payload = lw_buffer_bytes(&buffer);
 	return LW_OK;
