@@ -35,6 +35,7 @@ typedef struct LwSection
 
 	/* server/section_search.c; NULL until they are asked for, or when there is none */
 	struct LwHnsw *hnsw;
+	struct LwHnswSearch *hnsw_search;
 	struct LwBm25 *bm25;
 	struct LwGraph *graph;
 	struct LwSearch *search;

@@ -42,7 +42,7 @@ lw_section_graph(LwSection *section)
 	return section->graph;
 }
 
-static const LwHnsw *
+static LwHnswSearch *
 get_hnsw(LwSection *section)
 {
 	LwBytes		payload;
@@ -52,7 +52,10 @@ get_hnsw(LwSection *section)
 	if (section->hnsw == NULL && get_payload(section, LW_SECTION_HNSW, &payload) &&
 		lw_hnsw_open(payload, section->file->rows, LW_SECTION_MEMORY, &section->hnsw, &error) != LW_OK)
 		lw_report(ERROR, &error);
-	return section->hnsw;
+	if (section->hnsw != NULL && section->hnsw_search == NULL &&
+		lw_hnsw_search_new(section->hnsw, &section->hnsw_search, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	return section->hnsw_search;
 }
 
 static LwBm25 *
@@ -104,6 +107,8 @@ lw_section_close_indexes(LwSection *section)
 {
 	if (section->search != NULL)
 		lw_search_free(section->search);
+	if (section->hnsw_search != NULL)
+		lw_hnsw_search_free(section->hnsw_search);
 	if (section->hnsw != NULL)
 		lw_hnsw_close(section->hnsw);
 	if (section->bm25 != NULL)

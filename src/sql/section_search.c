@@ -144,10 +144,6 @@ lateweave_section_search(PG_FUNCTION_ARGS)
 		lw_check_representation(&scorer, PG_GETARG_JSONB_P(10));
 	get_request(fcinfo, query, &request);
 	lw_check_section_query(&scorer.vectors, section, query->tokens, query->dimension);
-	if (space != NULL && request.method != LW_SEARCH_AUTO && request.method != LW_SEARCH_EXACT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only the methods exact and auto search a named space")));
 
 	lw_section_search(section, &scorer.vectors, &request, &result);
 	for (i = 0; i < result.count; i++)
@@ -173,62 +169,44 @@ edge_type_name(uint8 type)
 	return psprintf("%u", type);
 }
 
-/* lateweave_neighbors(source, chunk_id, hops): breadth-first, each chunk once, at its first edge. */
+/* lateweave_neighbors(source, id, hops): breadth-first, each chunk once, at its first edge. */
 Datum
 lateweave_neighbors(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	LwSection  *section;
 	const LwGraph *graph;
+	LwGraphVisit *visits;
 	LwPlace		place;
-	uint32	   *queue;
-	bool	   *seen;
-	uint32		hops;
-	uint32		hop;
-	size_t		first = 0;
-	size_t		end = 1;
-	size_t		count = 1;
+	uint32		seed;
+	size_t		hops;
+	size_t		count;
+	size_t		i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		return (Datum) 0;
 	section = lw_pin_section(PG_GETARG_OID(0));
-	hops = (uint32) get_number(fcinfo, 2, "hops", 0, LW_SEARCH_HOPS);
+	hops = (size_t) get_number(fcinfo, 2, "hops", 0, LW_SEARCH_HOPS);
 	graph = lw_section_graph(section);
-	if (graph == NULL || !lw_section_find_chunk(section, lw_id_from_text(PG_GETARG_TEXT_PP(1)), &place) ||
-		place.row >= graph->nodes)
+	if (graph == NULL || !lw_section_find_chunk(section, lw_id_from_text(PG_GETARG_TEXT_PP(1)), &place))
 		return (Datum) 0;
 
-	queue = palloc_extended(mul_size(sizeof(uint32), graph->nodes), MCXT_ALLOC_HUGE);
-	seen = palloc_extended(graph->nodes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	queue[0] = (uint32) place.row;
-	seen[place.row] = true;
-	for (hop = 1; hop <= hops && first < end; hop++)
+	seed = (uint32) place.row;
+	visits = palloc_extended(mul_size(sizeof(LwGraphVisit), graph->nodes), MCXT_ALLOC_HUGE);
+	count = lw_graph_expand(graph, &seed, 1, hops, graph->nodes,
+							palloc_extended(lw_graph_seen_size(graph), MCXT_ALLOC_HUGE), visits);
+	/* the first is the chunk itself */
+	for (i = 1; i < count; i++)
 	{
-		for (; first < end; first++)
-		{
-			const uint8_t *types;
-			size_t		n;
-			const uint32_t *targets = lw_graph_neighbours(graph, queue[first], &n, &types);
-			size_t		i;
+		Datum		values[3];
+		bool		nulls[3] = {false, false, false};
 
-			CHECK_FOR_INTERRUPTS();
-			for (i = 0; i < n; i++)
-			{
-				Datum		values[3];
-				bool		nulls[3] = {false, false, false};
-
-				if (seen[targets[i]])
-					continue;
-				seen[targets[i]] = true;
-				queue[count++] = targets[i];
-				values[0] = PointerGetDatum(lw_chunk_id_text(section, targets[i]));
-				values[1] = CStringGetTextDatum(edge_type_name(types[i]));
-				values[2] = Int32GetDatum((int32) hop);
-				tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-			}
-		}
-		end = count;
+		CHECK_FOR_INTERRUPTS();
+		values[0] = PointerGetDatum(lw_chunk_id_text(section, visits[i].node));
+		values[1] = CStringGetTextDatum(edge_type_name(visits[i].type));
+		values[2] = Int32GetDatum((int32) visits[i].hop);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;
 }
