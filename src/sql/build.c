@@ -263,11 +263,15 @@ run_query(const char *query, RowTaker *taker)
 static void
 run_queries(Job *job, const char *query)
 {
-	RowTaker	taker = {begin_blobs, take_blob, job};
+	RowTaker	taker;
 	LwBytes		blobs = job->options.blobs;
 	text	   *blob_query;
 	int			code;
 
+	memset(&taker, 0, sizeof(taker));
+	taker.begin = begin_blobs;
+	taker.take = take_blob;
+	taker.job = job;
 	SPI_connect();
 	if (blobs.data != NULL)
 	{

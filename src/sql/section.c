@@ -245,6 +245,12 @@ lateweave_blob(PG_FUNCTION_ARGS)
 				 errmsg("\"%s\" has no blob %lld", section->path, (long long) PG_GETARG_INT64(1)),
 				 errdetail("It has %zu blobs, counted from 0.", count)));
 	get_blob(section, (size_t) PG_GETARG_INT64(1), &ref);
+	if (!ref.inlined)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FILE),
+				 errmsg("\"%s\" does not hold the bytes of blob %lld", section->path, (long long) PG_GETARG_INT64(1)),
+				 errdetail("BlobNotInlined."),
+				 errhint("lateweave_blobs tells where the blob comes from.")));
 	lw_error_path(&error, NULL, section->path);
 	if (lw_blob_data(section->file, (size_t) PG_GETARG_INT64(1), &data, &error) != LW_OK)
 		lw_report(ERROR, &error);

@@ -18,11 +18,10 @@
 
 #include "codec.h"
 #include "format/npy.h"
-#include "section/bm25.h"
 #include "section/build.h"
 #include "section/canon.h"
 #include "section/citation.h"
-#include "section/graph.h"
+#include "section/indexes.h"
 #include "section/verify.h"
 #include "tree.h"
 
@@ -375,8 +374,7 @@ compare_sections(const char *name, LwSectionFile *expected, LwSectionFile *built
 static void
 check_case(const char *name)
 {
-	const LwSectionChecks checks = {lw_hnsw_check, lw_bm25_check, lw_graph_check};
-	const LwVerify how = {LW_VERIFY_OPEN, &checks, NULL, NULL, 0};
+	const LwVerify how = {LW_VERIFY_OPEN, &lw_index_checks, NULL, NULL, 0};
 	Inputs		inputs;
 	LwBytes		file;
 	LwBuffer	built;
