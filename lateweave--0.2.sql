@@ -529,6 +529,111 @@ COMMENT ON FUNCTION lateweave_section_search(regclass, multivector, integer, tex
 'the best k chunks of a section file, ties by ordinal, each scored exactly whatever found it. method: exact; ann (the HNSW index, beam ef); hybrid (that, or without an index the best candidates, and the best candidates of BM25 for query_text); graph (ef best and what hops lead to); auto (hybrid with BM25 and a query_text, else ann with an index, else exact). candidates: NULL is greatest(4 * k, 64). space: a named space, for exact and auto. model_hash: must be that of the vectors, letter by letter. route, the counts and disclosure say what was done, as the reference does. ERROR 22023 for a query of other than one token or of norm zero and for k below 1, 22000 for another dimension, model_hash or representation';
 
 /* ---------------------------------------------------------------------------
+ * Section files: building them, and their codecs
+ */
+
+CREATE FUNCTION lateweave_build_section_file(path text, query text, options json, overwrite boolean DEFAULT false,
+	OUT bytes bigint, OUT content_hash text) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
+
+COMMENT ON FUNCTION lateweave_build_section_file(text, text, json, boolean) IS
+'writes the rows of a query as a section file, whole or not at all, and gives its size and the hash of its content. Columns of the query: text (text or bytea), uri (text), start and "end" (bytes; bigint or numeric), embedding (real[]); a column "space:NAME" (real[]) for each of the option spaces; blob_index (from 0), blob_start and blob_end, which go with the option blobs. Options, all but embedding_model and model_hash optional: embedding_model, model_hash (sha256: and 64 hexadecimal digits), chunker_version (lateweave/1), preset (exact, compressed, tiny, nano, hybrid; micro is tiny with mrl_dim 256), text_encoding (raw, zstd), dtype (float32, float16, int8, int4), mrl_dim (keeps that many components, and makes the norm 1), embedding_dim (what the rows must have), with_hnsw, with_bm25, with_graph, graph_top_m (8), hnsw_m (16), hnsw_ef_construction (400), hnsw_seed (42), title, version, created, description, authors (a list), license, provenance (an object, kept as given but for white space), reproducible (sets created to 1970), allow_placeholder_model_hash, producer, spaces (a list of name, dtype and model_hash), blobs (a query of uri text, sha256 bytea, bytes bytea and, if wanted, byte_len; bytes NULL: only referred to, else sha256 may be NULL). Needs superuser or pg_write_server_files; a relative path lies under lateweave.directory. Texts and uris stay in memory, each up to 1 GB, vectors and blobs do not. ERROR 58P02 when the file exists, unless overwrite; 22023 for the options, 22000 for a row (its number is given, DETAIL has the format''s error name), 22004 for NULL, 42703 and 42804 for columns, 54000 past a limit';
+
+CREATE FUNCTION lateweave_encode_float16(rows real[], n integer, dim integer) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_float16(bytes bytea, n integer, dim integer) RETURNS real[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_int8(rows real[], n integer, dim integer) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_int8(bytes bytea, n integer, dim integer) RETURNS real[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_int4(rows real[], n integer, dim integer) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_int4(bytes bytea, n integer, dim integer) RETURNS real[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_intpack(numbers numeric[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_intpack(bytes bytea) RETURNS numeric[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_zstd(bytes bytea) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_zstd(bytes bytea) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_txt_streams(texts text[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_txt_streams(bytes bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_fsst(texts text[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_fsst(bytes bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_zstd_dict(texts text[], OUT bytes bytea, OUT dictionary bytea) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_encode_zstd_dict(texts text[], dictionary bytea) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'lateweave_encode_zstd_dict_with' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_zstd_dict(bytes bytea, dictionary bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_dedup(texts text[], OUT pool text[], OUT map bytea) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_dedup(pool text[], map bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_chunk_ids(ids text[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_chunk_ids(bytes bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_spans(uris text[], starts numeric[], ends numeric[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_spans(bytes bytea, OUT uris text[], OUT starts numeric[], OUT ends numeric[]) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+
+COMMENT ON FUNCTION lateweave_encode_float16(real[], integer, integer) IS
+'n rows of dim components, in an array of any shape, as a section file has them with dtype float16: 2 bytes a component, rounded to the nearest, ties to even. ERROR 22000 for another number of components (DimensionMismatch), NaN and infinity (InvalidEmbeddingValue)';
+COMMENT ON FUNCTION lateweave_decode_float16(bytea, integer, integer) IS
+'the rows of 2 * n * dim bytes of float16, n x dim. ERROR 22000 for another size (EmbeddingSizeMismatch)';
+COMMENT ON FUNCTION lateweave_encode_int8(real[], integer, integer) IS
+'n rows of dim components, in an array of any shape, as a section file has them with dtype int8: 8 bytes, a float32 scale a row (its greatest magnitude / 127), a byte a component. ERROR 22000 for another number of components (DimensionMismatch), NaN and infinity (InvalidEmbeddingValue)';
+COMMENT ON FUNCTION lateweave_decode_int8(bytea, integer, integer) IS
+'the rows of 8 + 4 * n + n * dim bytes of int8, n x dim, each code times its row''s scale. ERROR 22000 for another size (EmbeddingSizeMismatch), version (UnsupportedSectionVersion) or kind of scale (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_int4(real[], integer, integer) IS
+'n rows of dim components, in an array of any shape, as a section file has them with dtype int4: 8 bytes, a float16 scale for each 64 components (their greatest magnitude / 7), half a byte a component. ERROR 22023 unless dim is a multiple of 64 (InvalidInput), 22000 for another number of components (DimensionMismatch), NaN and infinity (InvalidEmbeddingValue)';
+COMMENT ON FUNCTION lateweave_decode_int4(bytea, integer, integer) IS
+'the rows of 8 + n * dim / 32 + n * dim / 2 bytes of int4, n x dim, each code times its block''s scale. ERROR 22023 unless dim is a multiple of 64, 22000 for another size (EmbeddingSizeMismatch), version (UnsupportedSectionVersion) or kind of scale (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_intpack(numeric[]) IS
+'integers from 0 to 2^64-1 as a packed list: in blocks of 128, each with its least value and the others'' distance from it in as few bits as the block needs. ERROR 22003 for other numbers, 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_intpack(bytea) IS
+'the integers of a packed list; bytes behind it are not looked at. ERROR 22000 (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_zstd(bytea) IS
+'one Zstandard frame at level 19 without content size, as section files have them. The same bytes as the reference''s only with libzstd 1.5.7';
+COMMENT ON FUNCTION lateweave_decode_zstd(bytea) IS
+'what any number of Zstandard frames decode to; ERROR 22000 (MalformedSectionPayload) when they could expand to more than 64 MiB and 128 times their size, or are none';
+COMMENT ON FUNCTION lateweave_encode_txt_streams(text[]) IS
+'texts as text streams, encoding 10 of a section file: a Zstandard frame each. ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_txt_streams(bytea) IS
+'the texts of text streams, encoding 10. ERROR 22000 (MalformedSectionPayload), 22021 for a text with U+0000, 22P05 for one that the database''s encoding cannot hold';
+COMMENT ON FUNCTION lateweave_encode_fsst(text[]) IS
+'texts as text streams, encoding 9 of a section file: one-byte codes of up to 255 common substrings. ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_fsst(bytea) IS
+'the texts of text streams, encoding 9. ERROR 22000 (MalformedSectionPayload), 22021 for a text with U+0000, 22P05 for one that the database''s encoding cannot hold';
+COMMENT ON FUNCTION lateweave_encode_zstd_dict(text[]) IS
+'texts as text streams, encoding 5 of a section file: a Zstandard frame each, with the dictionary trained on them; NULL and NULL when they give none (fewer than 8 distinct texts, for one). ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_encode_zstd_dict(text[], bytea) IS
+'texts as text streams, encoding 5 of a section file, with a dictionary that is given. ERROR 22004 for a NULL in the array';
+COMMENT ON FUNCTION lateweave_decode_zstd_dict(bytea, bytea) IS
+'the texts of text streams, encoding 5, and their dictionary. ERROR 22000 (MalformedSectionPayload), 22021 for a text with U+0000, 22P05 for one that the database''s encoding cannot hold';
+COMMENT ON FUNCTION lateweave_encode_dedup(text[]) IS
+'the distinct texts in order of first appearance, and for each text its number among them, as section 0x0B has it. ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_dedup(text[], bytea) IS
+'the texts that a map names in a pool. ERROR 22000 (MalformedSectionPayload), 54000 when they take more than 1 GB';
+COMMENT ON FUNCTION lateweave_encode_chunk_ids(text[]) IS
+'chunk ids, sha256: and 64 lowercase hexadecimal digits each, in 32 bytes each: encoding 4 of section 0x01. ERROR 22000 for other ids (InvalidInput), 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_chunk_ids(bytea) IS
+'the chunk ids of encoding 4. ERROR 22000 (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_spans(text[], numeric[], numeric[]) IS
+'spans as columns, encoding 4 of section 0x03: a uri, a first byte and an end from 0 to 2^64-1 each. ERROR 22023 for arrays of unequal length, 22003 for other numbers, 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_spans(bytea) IS
+'the spans of encoding 4, as three arrays. ERROR 22000 (MalformedSectionPayload)';
+
+/* ---------------------------------------------------------------------------
  * For the DBA
  */
 

@@ -281,6 +281,7 @@ lw_build_add_row(LwBuild *build, const LwBuildRow *row, LwError *error)
 		return lw_fail(error, LW_LIMIT, NULL, -1, "fewer than 2^32 rows", "more");
 	if (build->rows == 0)
 		status = start(build, row, error);
+	build->started = status == LW_OK;
 	if (status == LW_OK)
 		status = put_vectors(build, row, error);
 	if (status == LW_OK)
@@ -290,4 +291,10 @@ lw_build_add_row(LwBuild *build, const LwBuildRow *row, LwError *error)
 	if (status == LW_OK)
 		build->rows++;
 	return status;
+}
+
+bool
+lw_build_started(const LwBuild *build)
+{
+	return build->started;
 }

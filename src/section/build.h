@@ -73,6 +73,9 @@ extern LwStatus lw_build_add_blob(LwBuild *build, LwBytes uri, const uint8_t *sh
 /* After a failure nothing more can be added. */
 extern LwStatus lw_build_add_row(LwBuild *build, const LwBuildRow *row, LwError *error);
 
+/* Whether the options have been found to fit the first row: what fails from then on is a row's fault. */
+extern bool lw_build_started(const LwBuild *build);
+
 /* Whether the file says which blob each chunk is of; without it, LwBuildRow's are not looked at. */
 extern void lw_build_blob_spans(LwBuild *build);
 

@@ -80,7 +80,6 @@ typedef struct Given
 	bool		has_number[NUMBERS];
 	Flag		flags[FLAGS];
 	char	   *free;			/* where the next string goes */
-	char	   *scratch;		/* where a name goes */
 	const char *text;
 	LwError    *error;			/* filled in when `failed` is not LW_OK */
 	LwStatus	failed;
@@ -213,7 +212,7 @@ read_spaces(Given *given, LwJson *reader, LwJsonToken token)
 	{
 		if (given->options->nspaces == LW_BUILD_SPACES)
 			return lw_record_refuse(reader, "more than 15 spaces");
-		if (!lw_record_read(&shape, reader, token, given->scratch, given, &seen))
+		if (!lw_record_read(&shape, reader, token, &given->free, given, &seen))
 			return false;
 		if (seen != 7)
 			return lw_record_refuse(reader, "a space without name, dtype or model_hash");
@@ -390,20 +389,21 @@ lw_build_options_parse(LwBytes json, LwBuildOptions *options, LwError *error)
 	options->hnsw_options = lw_hnsw_defaults;
 	lw_buffer_init(&options->authors, 0);
 	lw_buffer_init(&options->provenance, 0);
-	options->memory = malloc(2 * json.size + 1);
+	options->memory = malloc(json.size + 1);
 	if (options->memory == NULL)
 		return lw_no_memory(error);
 	given.options = options;
 	given.free = options->memory;
-	given.scratch = options->memory + json.size;
 	given.text = (const char *) json.data;
 	given.error = error;
 	lw_json_init(&reader, json.data, json.size);
-	if (!lw_record_read(&shape, &reader, lw_json_next(&reader), given.scratch, &given, &seen) ||
+	if (!lw_record_read(&shape, &reader, lw_json_next(&reader), &given.free, &given, &seen) ||
 		lw_json_next(&reader) != LW_JSON_END)
 	{
+		if (given.failed == LW_MALFORMED)
+			error->status = LW_INVALID;
 		if (given.failed != LW_OK)
-			return given.failed;
+			return error->status;
 		return lw_fail(error, LW_INVALID, NULL, (int64_t) reader.at, "options as a JSON object", "%s",
 					   reader.problem);
 	}

@@ -22,6 +22,7 @@ struct LwBuild
 	const LwStop *stop;
 	size_t		memory;
 	LwSectionManifest manifest; /* of the options, completed by the rows */
+	bool		started;
 	uint64_t	rows;
 	uint32_t	source_dimension;	/* of the rows as they come */
 	uint32_t	space_dimensions[LW_BUILD_SPACES];

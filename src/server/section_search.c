@@ -12,8 +12,6 @@
 #include "server/error.h"
 #include "server/section_search.h"
 
-const LwSectionChecks lw_index_checks = {lw_hnsw_check, lw_bm25_check, lw_graph_check};
-
 /* The payload of an index; false when the file has none. */
 static bool
 get_payload(LwSection *section, uint32 id, LwBytes *payload)
