@@ -18,7 +18,8 @@ LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build
 	search spill layout manifest_text build_options build build_media build_finish indexes
 LW_SERVER = error ids path section source pin prepared scoring section_scoring section_search
 LW_SQL = chunk cite document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
-	representation rerank score scorer search section section_search support verify
+	representation rerank score scorer search section section_search support verify \
+	build build_row codec codec_text numbers
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
@@ -26,7 +27,7 @@ OBJS = src/lateweave.o \
 	$(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = multivector pgvector fdw score section codec
+REGRESS = multivector pgvector fdw score section
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
