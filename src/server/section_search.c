@@ -13,23 +13,6 @@
 #include "server/error.h"
 #include "server/section_search.h"
 
-<<<<<<< HEAD
-/* The payload of an index; false when the file has none. */
-static bool
-get_payload(LwSection *section, uint32 id, LwBytes *payload)
-{
-	LwError		error;
-
-	if (lw_section_find(section->file, id) == NULL)
-		return false;
-	lw_error_path(&error, NULL, section->path);
-	if (lw_section_payload(section->file, id, payload, &error) != LW_OK)
-		lw_report(ERROR, &error);
-	return true;
-}
-
-=======
->>>>>>> sqlsection
 const LwGraph *
 lw_section_graph(LwSection *section)
 {
