@@ -152,7 +152,8 @@ lw_report(int elevel, const LwError *error)
 		else if (error->status == LW_MALFORMED)
 			errhint("Restore it from a copy.");
 		else if (error->status == LW_REPLACED)
-			errhint("If the change is meant, set the foreign table's option anew: ALTER FOREIGN TABLE ... OPTIONS (SET ...).");
+			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id, "
+					"or OPTIONS (SET content_hash ...) with the new section file's.");
 		else if (error->status == LW_OUTDATED)
 			errhint("Restore a newer copy, or lower the option min_commit of the foreign table.");
 		errfinish(__FILE__, __LINE__, __func__);
