@@ -56,6 +56,8 @@ $make -s "$jobs" bench-programs
 
 say "Timing the kernels ..."
 "$build/plain/bench_kernel" --csv "$csv" "$turns"
+say "Timing single vectors ..."
+"$build/plain/bench_vectors" --csv "$csv" "$turns"
 
 work=$(new_directory bench)
 data=$work/stores

@@ -16,6 +16,8 @@
 
 #include "kernel/maxsim.h"
 #include "section/column.h"
+#include "section/fault.h"
+#include "section/file.h"
 
 #define VERSION 1
 #define KIND_ONE_TYPE 0
@@ -138,8 +140,7 @@ read_payload(LwBytes payload, uint64_t rows, LwGraph *graph, uint64_t *edges, Lw
 	if (!lw_take_u32(&cursor, &version))
 		return lw_malformed(error, "a graph of at least 4 bytes", payload.size);
 	if (version != VERSION)
-		return lw_fail(error, LW_MALFORMED, "UnsupportedSectionVersion", -1, "version 1 of a graph", "%u",
-					   (unsigned) version);
+		return lw_section_bad_version(error, LW_SECTION_GRAPH, version);
 	if (!lw_take_u64(&cursor, &nodes))
 		return lw_malformed(error, "a graph of at least 12 bytes", payload.size);
 	if (nodes != rows || nodes >= UINT32_MAX)

@@ -76,16 +76,19 @@ typedef struct LwHnswOptions
 extern const LwHnswOptions lw_hnsw_defaults;
 
 /*
- * Builds the index of float32 rows.  Takes about 16 m + 32 bytes a row at
- * its most, and twice what lw_hnsw_memory then says in the end.
+ * Builds the index of float32 rows, which are aligned as floats.  Takes about
+ * 16 m + 32 bytes a row, and at its end the index besides.
  */
 extern LwStatus lw_hnsw_build(const LwVectorSlab *rows, const LwHnswOptions *options,
 							  LwHnsw **hnsw, LwError *error);
 
-/* Writes the payload, version 2. */
+/* Writes the payload, version 2; takes 8 bytes a link meanwhile. */
 extern void lw_hnsw_encode(const LwHnsw *hnsw, LwBuffer *payload);
 
-/* What searches of an index need besides it; for one of them at a time. */
+/*
+ * What searches of an index need besides it, for one of them at a time: 4
+ * bytes a node, and up to 48 more for each that a search met.
+ */
 typedef struct LwHnswSearch LwHnswSearch;
 
 extern LwStatus lw_hnsw_search_new(const LwHnsw *hnsw, LwHnswSearch **search, LwError *error);

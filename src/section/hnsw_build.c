@@ -191,8 +191,8 @@ link_layer(Build *build, uint32_t node, uint32_t layer, LwNeighbour *entry, LwEr
 	size_t		i;
 	LwStatus	status;
 
-	status = lw_walk_layer(&build->walk, row_of(build, node), build->rows, layer, *entry, node,
-						   build->beam, error);
+	/* nothing leads to the node on this layer yet */
+	status = lw_walk_layer(&build->walk, row_of(build, node), build->rows, layer, *entry, build->beam, error);
 	if (status != LW_OK)
 		return status;
 	for (i = 0; i < results->count; i++)

@@ -102,7 +102,7 @@ lw_hnsw_search(LwHnswSearch *search, const LwVectorSlab *slab, const float *quer
 	at.distance = lw_walk_distance(query, slab, at.row);
 	for (layer = hnsw->max_level; layer > 0; layer--)
 		lw_walk_greedy(&search->walk, query, slab, layer, &at);
-	status = lw_walk_layer(&search->walk, query, slab, 0, at, UINT32_MAX, ef, error);
+	status = lw_walk_layer(&search->walk, query, slab, 0, at, ef, error);
 	if (status == LW_OK)
 		status = sort_results(search, error);
 	if (status != LW_OK)

@@ -228,14 +228,12 @@ expand(LwWalk *walk, const float *query, const LwVectorSlab *slab, uint32_t laye
 
 LwStatus
 lw_walk_layer(LwWalk *walk, const float *query, const LwVectorSlab *slab, uint32_t layer,
-			  LwNeighbour entry, uint32_t ignored, size_t beam, LwError *error)
+			  LwNeighbour entry, size_t beam, LwError *error)
 {
 	bool		done;
 	size_t		steps = 0;
 
 	forget_visits(walk);
-	if (ignored < walk->graph->nodes)
-		walk->visited[ignored] = walk->search;
 	walk->visited[entry.row] = walk->search;
 	done = push(&walk->frontier, entry, nearer) && push(&walk->results, entry, farther);
 	while (done && walk->frontier.count > 0)

@@ -48,12 +48,8 @@ extern float lw_walk_distance(const float *query, const LwVectorSlab *slab, uint
 extern void lw_walk_greedy(const LwWalk *walk, const float *query, const LwVectorSlab *slab,
 						   uint32_t layer, LwNeighbour *at);
 
-/*
- * Searches a layer from `entry`, never visiting the node `ignored` (any
- * number that is none: no node), and leaves the nearest `beam` in walk->results.
- */
+/* Searches a layer from `entry`; leaves the nearest `beam` in walk->results. */
 extern LwStatus lw_walk_layer(LwWalk *walk, const float *query, const LwVectorSlab *slab,
-							  uint32_t layer, LwNeighbour entry, uint32_t ignored,
-							  size_t beam, LwError *error);
+							  uint32_t layer, LwNeighbour entry, size_t beam, LwError *error);
 
 #endif							/* LW_SECTION_HNSW_WALK_H */

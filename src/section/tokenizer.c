@@ -75,8 +75,8 @@ lw_token_lower(uint32_t point, uint32_t lower[LW_LOWER_MAX])
 }
 
 /*
- * Takes a code point of UTF-8; bytes that are none come one by one as
- * U+FFFD, which separates tokens.
+ * Takes a code point of UTF-8.  What is none comes as U+FFFD, or as a
+ * surrogate or a number beyond the last code point: all separate tokens.
  */
 static uint32_t
 take_point(LwTokenizer *tokenizer)
@@ -102,7 +102,7 @@ take_point(LwTokenizer *tokenizer)
 			return 0xfffd;
 		point = point << 6 | (byte & 0x3f);
 	}
-	if (point < least[more] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+	if (point < least[more])
 		return 0xfffd;
 	tokenizer->at += more;
 	return point;

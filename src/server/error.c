@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 
 #include "server/error.h"
 
@@ -68,7 +69,7 @@ lw_error_message(const LwError *error)
 		case LW_INVALID:
 			return psprintf(_("expected %s, found %s"), error->expected, error->found);
 		case LW_REPLACED:
-			return psprintf(_("\"%s\" was replaced by a different store: expected %s, found %s"),
+			return psprintf(_("\"%s\" was replaced: expected %s, found %s"),
 							error->path, error->expected, error->found);
 		case LW_OUTDATED:
 			return psprintf(_("\"%s\" is of an older copy of the store: expected %s, found %s"),
@@ -127,8 +128,12 @@ report_denied(const LwError *error)
 void
 lw_report(int elevel, const LwError *error)
 {
-	char	   *message = lw_error_message(error);
+	char	   *message;
 
+	/* who asked for the cancellation says why */
+	if (error->status == LW_CANCELLED)
+		CHECK_FOR_INTERRUPTS();
+	message = lw_error_message(error);
 	if (errstart(elevel, TEXTDOMAIN))
 	{
 		errcode(lw_error_code(error));
@@ -140,14 +145,15 @@ lw_report(int elevel, const LwError *error)
 		else if (error->name != NULL)
 			errdetail_internal("%s.", error->name);
 		if (error->status == LW_MISSING)
-			errhint("If the store was moved, change the option \"store\" of the foreign table; "
-					"if this server was restored or upgraded, restore the store's directory too.");
+			errhint("If it was moved, change the foreign table's option that names it; "
+					"if this server was restored or upgraded, restore the source's files too.");
 		else if (error->status == LW_TRUNCATED)
 			errhint("Published files must never be changed in place. Restore the file, then repeat the statement.");
 		else if (error->status == LW_MALFORMED)
-			errhint("Restore it from a copy of the store.");
+			errhint("Restore it from a copy.");
 		else if (error->status == LW_REPLACED)
-			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id.");
+			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id, "
+					"or OPTIONS (SET content_hash ...) with the new section file's.");
 		else if (error->status == LW_OUTDATED)
 			errhint("Restore a newer copy, or lower the option min_commit of the foreign table.");
 		errfinish(__FILE__, __LINE__, __func__);

@@ -4,11 +4,11 @@
  *	  The ten nearest of many single vectors, exactly, beside a plain read of
  *	  the same bytes and beside scoring every row.
  *
- * All are timed in turns, so that what the neighbours of a shared machine do
- * hits all alike; what is printed are medians, and medians of the ratios of
- * each turn.  One thread.
+ * All take turns in one process of one thread.
  *
  *	bench_vectors [--csv FILE] [TURNS]
+ *
+ * Appends rows (turns.h) to the file, or prints them.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,15 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 #include "kernel/maxsim.h"
 #include "kernel/vectors.h"
+#include "turns.h"
 
-#define MAX_TURNS 200
 #define DIMENSION 384
 #define BLOCKS (DIMENSION / LW_INT4_BLOCK)
 #define NEAREST 10
@@ -259,10 +258,8 @@ read_all(const Data *data)
 static double
 run(Data *data, Contender contender)
 {
-	struct timespec start;
-	struct timespec end;
+	double		start = milliseconds();
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	switch (contender)
 	{
 		case READ:
@@ -279,8 +276,7 @@ run(Data *data, Contender contender)
 		case CONTENDERS:
 			break;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return (double) (end.tv_sec - start.tv_sec) * 1e3 + (double) (end.tv_nsec - start.tv_nsec) * 1e-6;
+	return milliseconds() - start;
 }
 
 /* Every hit has its row's score, and no other row a better one. */
@@ -300,31 +296,13 @@ right(Data *data)
 	return better == NEAREST - 1;
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-median(const double *values, int n)
-{
-	double		sorted[MAX_TURNS];
-
-	memcpy(sorted, values, sizeof(double) * n);
-	qsort(sorted, n, sizeof(double), compare);
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
+/* Times the contenders over rows of one type. */
 static void
-bench(Shape shape, int turns, FILE *csv)
+measure(Shape shape, int turns, FILE *csv)
 {
 	static double times[CONTENDERS][MAX_TURNS];
-	static double ratios[MAX_TURNS];
-	double		bytes = (double) shape.rows * (shape.code_bytes + shape.scale_bytes);
+	double		multiplications = (double) shape.rows * DIMENSION;
+	char		label[64];
 	Data		data;
 	int			turn;
 	int			c;
@@ -338,53 +316,40 @@ bench(Shape shape, int turns, FILE *csv)
 	for (turn = 0; turn < turns; turn++)
 		for (c = 0; c < CONTENDERS; c++)
 			times[c][turn] = run(&data, c);
-	printf("\n%zu x %d %s, %.0f MB; %zu rows scored\n", shape.rows, DIMENSION, shape.name, bytes / 1e6, data.nearest.scored);
-	printf("  %-20s %9s %8s %16s %18s\n", "", "ms", "GB/s", "x time of read", "share of its speed");
+	snprintf(label, sizeof(label), "%zu x %d %s", shape.rows, DIMENSION, shape.name);
 	for (c = 0; c < CONTENDERS; c++)
-	{
-		double		ms = median(times[c], turns);
-		double		ratio;
-
-		for (turn = 0; turn < turns; turn++)
-			ratios[turn] = times[c][turn] / times[READ][turn];
-		ratio = median(ratios, turns);
-		printf("  %-20s %9.3f %8.1f %16.2f %18.2f\n", names[c], ms, bytes / ms / 1e6, ratio, 1 / ratio);
-		if (csv != NULL)
-			fprintf(csv, "%s,%s,%.3f,%.3f\n", shape.name, names[c], ms, ratio);
-	}
+		csv_row(csv, label, names[c], times[c], times[READ], turns, c == READ ? 0 : multiplications);
+	fprintf(csv, "# %s: %zu rows were scored to find the best %d\n", label, data.nearest.scored, NEAREST);
+	fflush(csv);
 	free_data(&data);
 }
 
 int
 main(int argc, char **argv)
 {
-	FILE	   *csv = NULL;
+	FILE	   *csv = stdout;
 	int			turns = 25;
-	int			i;
+	size_t		i;
 
-	for (i = 1; i < argc; i++)
+	if (argc > 2 && strcmp(argv[1], "--csv") == 0)
 	{
-		if (strcmp(argv[i], "--csv") == 0 && i + 1 < argc)
+		csv = fopen(argv[2], "a");
+		if (csv == NULL)
 		{
-			csv = fopen(argv[++i], "a");
-			if (csv == NULL)
-			{
-				perror(argv[i]);
-				return 1;
-			}
+			perror(argv[2]);
+			return 1;
 		}
-		else
-			turns = atoi(argv[i]);
+		argc -= 2;
+		argv += 2;
 	}
-	if (turns < 1 || turns > MAX_TURNS)
-		turns = MAX_TURNS;
-	printf("kernel %s, medians of %d turns\n", lw_kernel_names[lw_kernel_active()], turns);
-	for (i = 0; i < (int) (sizeof(shapes) / sizeof(shapes[0])); i++)
-		bench(shapes[i], turns, csv);
-	if (csv != NULL && fclose(csv) != 0)
+	if (argc > 1)
+		turns = atoi(argv[1]);
+	if (argc > 2 || turns < 1 || turns > MAX_TURNS)
 	{
-		perror("csv");
+		fprintf(stderr, "usage: bench_vectors [--csv FILE] [TURNS], turns from 1 to %d\n", MAX_TURNS);
 		return 1;
 	}
+	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+		measure(shapes[i], turns, csv);
 	return 0;
 }
