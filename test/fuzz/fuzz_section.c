@@ -12,10 +12,9 @@
  */
 #include "fuzz.h"
 #include "section/blob.h"
-#include "section/bm25.h"
 #include "section/chunks.h"
 #include "section/citation.h"
-#include "section/graph.h"
+#include "section/indexes.h"
 #include "section/space.h"
 #include "section/verify.h"
 #include "section.h"
@@ -35,7 +34,6 @@ lose_patience(void *arg)
 }
 
 static const LwStop stop = {lose_patience, NULL};
-static const LwSectionChecks checks = {lw_hnsw_check, lw_bm25_check, lw_graph_check};
 
 /* An error says what it is about. */
 static LwStatus
@@ -154,7 +152,7 @@ gave_up(LwStatus status)
 static bool
 verify(LwBytes bytes, char hash[LW_TEXT_HASH_SIZE + 1])
 {
-	LwVerify	how = {LW_VERIFY_OPEN, &checks, NULL, &stop, MEMORY};
+	LwVerify	how = {LW_VERIFY_OPEN, &lw_index_checks, NULL, &stop, MEMORY};
 	LwSectionFile *file;
 	LwError		first;
 	LwError		error;

@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 #include "section/blob.h"
-#include "section/bm25.h"
 #include "section/chunks.h"
 #include "section/citation.h"
-#include "section/graph.h"
+#include "section/indexes.h"
 #include "section/space.h"
 #include "section/verify.h"
 #include "tree.h"
@@ -26,7 +25,6 @@
 
 #define MEMORY_MB 400			/* peak of this program; some files claim 2^64 bytes */
 
-static const LwSectionChecks checks = {lw_hnsw_check, lw_bm25_check, lw_graph_check};
 static const char *current;		/* recipe, for messages */
 static int	directory;			/* of the damaged files, open */
 
@@ -259,7 +257,7 @@ check_recipe(const Tree *recipe)
 	const Tree *outcome = tree_get(recipe, "outcome");
 	const char *open_name = wanted(tree_text(outcome, "open"));
 	const char *container_name = wanted(tree_text(outcome, "validate"));
-	LwVerify	how = {LW_VERIFY_CONTAINER, &checks, NULL, NULL, 0};
+	LwVerify	how = {LW_VERIFY_CONTAINER, &lw_index_checks, NULL, NULL, 0};
 	LwSectionFile *file;
 	char		name[200];
 	const char *found;
