@@ -458,7 +458,7 @@ test_stop(void)
 		int			asked;
 
 		read_inputs(&inputs, names[i]);
-		for (asked = 0; status == LW_CANCELLED && asked < 100000; asked += asked / 3 + 1)
+		for (asked = 0; status == LW_CANCELLED && asked < 100000; asked += asked / 2 + 1)
 		{
 			int			left = asked;
 			LwStop		stop = {count_down, &left};
