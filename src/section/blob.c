@@ -151,7 +151,7 @@ lw_blob_ref(LwSectionFile *file, size_t blob, LwBlobRef *ref, LwError *error)
 		return lw_section_failed(file, error);
 	if (blob >= file->parts->nblobs)
 	{
-		lw_fail(error, LW_MISSING, "BlobNotFound", -1, "a blob of the file", "number %zu of %zu", blob,
+		lw_fail(error, LW_NOT_FOUND, "BlobNotFound", -1, "a blob of the file", "number %zu of %zu", blob,
 				file->parts->nblobs);
 		return lw_section_failed(file, error);
 	}
@@ -169,7 +169,7 @@ read_data(LwSectionFile *file, size_t blob, LwBytes *data, LwError *error)
 	if (status != LW_OK)
 		return status;
 	if (entry == NULL || blob >= file->parts->nblobs || !file->parts->blobs[blob].inlined)
-		return lw_fail(error, LW_MISSING, "BlobNotInlined", -1, "a blob that is in the file", "number %zu", blob);
+		return lw_fail(error, LW_NOT_FOUND, "BlobNotInlined", -1, "a blob that is in the file", "number %zu", blob);
 	if (entry->encoding != LW_ENCODING_RAW)
 		return lw_section_malformed(error, LW_SECTION_BLOB_DATA, "raw bytes", "an encoding");
 	status = lw_section_stored(file, LW_SECTION_BLOB_DATA, &stored, error);

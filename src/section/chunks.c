@@ -21,13 +21,12 @@
 #define OVERLAY_ENTRY 20		/* a u32 and two u64 */
 #define NO_BLOB UINT32_MAX
 
-/* An ordinal that a caller gives: LW_MISSING beyond the last. */
-static LwStatus
-check_ordinal(const LwSectionFile *file, size_t ordinal, LwError *error)
+LwStatus
+lw_ordinal_check(const LwSectionFile *file, size_t ordinal, LwError *error)
 {
 	if (ordinal < file->rows)
 		return LW_OK;
-	return lw_fail(error, LW_MISSING, "ChunkNotFound", -1, "a chunk of the file", "ordinal %zu of %zu",
+	return lw_fail(error, LW_NOT_FOUND, "ChunkNotFound", -1, "a chunk of the file", "ordinal %zu of %zu",
 				   ordinal, file->rows);
 }
 
@@ -44,8 +43,10 @@ lw_ids_load(LwSectionFile *file, LwError *error)
 		status = lw_section_hold(file, file->rows * sizeof(LwBytes), error);
 	if (status != LW_OK)
 		return status;
-	status = lw_strings_decode(payload, file->rows, &file->parts->ids, error);
-	return status == LW_OK ? LW_OK : lw_section_of(error, LW_SECTION_CHUNK_IDS);
+	if (lw_strings_decode(payload, file->rows, &file->parts->ids, error) == LW_OK)
+		return LW_OK;
+	lw_section_free(file, NULL, file->rows * sizeof(LwBytes));
+	return lw_section_of(error, LW_SECTION_CHUNK_IDS);
 }
 
 LwStatus
@@ -61,8 +62,10 @@ lw_spans_load(LwSectionFile *file, LwError *error)
 		status = lw_section_hold(file, file->rows * sizeof(LwSourceSpan), error);
 	if (status != LW_OK)
 		return status;
-	status = lw_spans_decode(payload, file->rows, &file->parts->spans, error);
-	return status == LW_OK ? LW_OK : lw_section_of(error, LW_SECTION_SPANS);
+	if (lw_spans_decode(payload, file->rows, &file->parts->spans, error) == LW_OK)
+		return LW_OK;
+	lw_section_free(file, NULL, file->rows * sizeof(LwSourceSpan));
+	return lw_section_of(error, LW_SECTION_SPANS);
 }
 
 static LwStatus
@@ -145,7 +148,7 @@ lw_overlay_load(LwSectionFile *file, LwError *error)
 LwStatus
 lw_chunk_id(LwSectionFile *file, size_t ordinal, LwBytes *id, LwError *error)
 {
-	if (check_ordinal(file, ordinal, error) != LW_OK || lw_ids_load(file, error) != LW_OK)
+	if (lw_ordinal_check(file, ordinal, error) != LW_OK || lw_ids_load(file, error) != LW_OK)
 		return lw_section_failed(file, error);
 	*id = file->parts->ids[ordinal];
 	return LW_OK;
@@ -158,7 +161,7 @@ lw_chunk_span(LwSectionFile *file, size_t ordinal, LwSpan *span, LwError *error)
 	uint64_t	start;
 	uint64_t	end;
 
-	if (check_ordinal(file, ordinal, error) != LW_OK || lw_spans_load(file, error) != LW_OK ||
+	if (lw_ordinal_check(file, ordinal, error) != LW_OK || lw_spans_load(file, error) != LW_OK ||
 		lw_overlay_load(file, error) != LW_OK)
 		return lw_section_failed(file, error);
 	span->source = parts->spans[ordinal];

@@ -240,18 +240,18 @@ resolve(LwSectionFile *file, LwBytes citation, LwBuffer *wanted, size_t *ordinal
 	LwStatus	status;
 
 	if (problem != NULL)
-		return lw_fail(error, LW_MISSING, "CitationInvalid", -1, "urna://CONTENT_HASH/CHUNK_ID", "%s", problem);
+		return lw_fail(error, LW_NOT_FOUND, "CitationInvalid", -1, "urna://CONTENT_HASH/CHUNK_ID", "%s", problem);
 	status = lw_buffer_status(wanted, error);
 	if (status == LW_OK)
 		status = lw_section_content_hash(file, hash, error);
 	if (status != LW_OK)
 		return status;
 	if (!lw_bytes_equal(lw_buffer_bytes(wanted), hash, LW_TEXT_HASH_SIZE))
-		return lw_section_bad_string(error, LW_MISSING, "CitationMismatch", "a citation of this file",
+		return lw_section_bad_string(error, LW_NOT_FOUND, "CitationMismatch", "a citation of this file",
 									 "content hash", lw_buffer_bytes(wanted));
 	status = lw_chunk_find(file, id, ordinal, error);
 	if (status == LW_OK && *ordinal == SIZE_MAX)
-		return lw_section_bad_string(error, LW_MISSING, "CitationNotFound", "a chunk of this file", "chunk id", id);
+		return lw_section_bad_string(error, LW_NOT_FOUND, "CitationNotFound", "a chunk of this file", "chunk id", id);
 	return status;
 }
 

@@ -25,7 +25,7 @@ lw_distinct(const LwBytes *strings, size_t count, uint64_t *numbers, size_t *fir
 
 	*distinct = 0;
 	if (count >= UINT32_MAX)
-		return lw_fail(error, LW_MALFORMED, "InvalidInput", -1, "fewer than 4294967295 chunks",
+		return lw_fail(error, LW_INVALID, "InvalidInput", -1, "fewer than 4294967295 chunks",
 					   "%zu", count);
 	while (nslots < count * 2)
 		nslots *= 2;

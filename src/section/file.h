@@ -132,4 +132,10 @@ extern LwStatus lw_section_stored(LwSectionFile *file, uint32_t id, LwBytes *sto
 extern LwStatus lw_section_payload(LwSectionFile *file, uint32_t id, LwBytes *payload,
 								   LwError *error);
 
+/*
+ * That section 0x06 says what the manifest says.  Nothing that is read depends
+ * on it, but the reference opens no file where it does not hold.
+ */
+extern LwStatus lw_section_contract(LwSectionFile *file, LwError *error);
+
 #endif							/* LW_SECTION_FILE_H */

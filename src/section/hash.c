@@ -106,7 +106,7 @@ lw_chunk_hash(LwBytes text, LwBytes uri, uint64_t start, uint64_t end, LwBytes c
 	LwStatus	status;
 
 	if (text.size > UINT32_MAX || uri.size > UINT32_MAX || chunker_version.size > UINT32_MAX)
-		return lw_fail(error, LW_MALFORMED, "InvalidInput", -1, "strings of less than 4 GiB",
+		return lw_fail(error, LW_INVALID, "InvalidInput", -1, "strings of less than 4 GiB",
 					   "more");
 	lw_sha256_begin(&hash);
 	lw_sha256_add(&hash, domain, sizeof(domain) - 1);

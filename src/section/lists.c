@@ -181,7 +181,7 @@ static LwStatus
 check_length(LwBytes string, LwError *error)
 {
 	if (string.size > UINT32_MAX)
-		return lw_fail(error, LW_MALFORMED, "InvalidInput", -1, "strings of less than 4 GiB",
+		return lw_fail(error, LW_INVALID, "InvalidInput", -1, "strings of less than 4 GiB",
 					   "%zu bytes", string.size);
 	return LW_OK;
 }

@@ -108,6 +108,7 @@ extern LwStatus lw_section_hold(LwSectionFile *file, size_t size, LwError *error
 extern LwStatus lw_section_alloc(LwSectionFile *file, size_t count, size_t size, void **memory,
 								 LwError *error);
 
+/* Frees such room, or takes back what was held when `memory` is NULL. */
 extern void lw_section_free(LwSectionFile *file, void *memory, size_t size);
 
 /* A buffer that can take what the handle may still hold; when it is full of use, lw_section_hold its size. */
@@ -138,6 +139,8 @@ extern size_t lw_texts_count(const LwSectionFile *file);
 extern LwStatus lw_texts_fetch(LwSectionFile *file, size_t ordinal, LwBytes *text, LwError *error);
 extern void lw_texts_free(LwTextParts *texts);
 
+/* An ordinal that a caller gives: LW_NOT_FOUND beyond the last. */
+extern LwStatus lw_ordinal_check(const LwSectionFile *file, size_t ordinal, LwError *error);
 extern LwStatus lw_ids_load(LwSectionFile *file, LwError *error);
 extern LwStatus lw_spans_load(LwSectionFile *file, LwError *error);
 extern LwStatus lw_overlay_load(LwSectionFile *file, LwError *error);
@@ -149,6 +152,5 @@ extern LwStatus lw_blob_data_check(LwSectionFile *file, LwBytes *stored, size_t 
 /* lw_blob_verify over stored bytes that were checked so, whatever their encoding is. */
 extern LwStatus lw_blob_compare(const LwSectionFile *file, LwBytes stored, size_t blob, LwError *error);
 extern LwStatus lw_spaces_load(LwSectionFile *file, LwError *error);
-extern LwStatus lw_contract_load(LwSectionFile *file, LwError *error);
 
 #endif							/* LW_SECTION_PARTS_H */

@@ -303,9 +303,8 @@ lw_section_payload(LwSectionFile *file, uint32_t id, LwBytes *payload, LwError *
 	return LW_OK;
 }
 
-/* The contract must say what the manifest says. */
 LwStatus
-lw_contract_load(LwSectionFile *file, LwError *error)
+lw_section_contract(LwSectionFile *file, LwError *error)
 {
 	LwBytes		payload;
 	LwStatus	status;
@@ -316,5 +315,5 @@ lw_contract_load(LwSectionFile *file, LwError *error)
 	if (status == LW_OK)
 		status = lw_section_contract_check(payload, &file->manifest, error);
 	file->parts->contract_checked = status == LW_OK;
-	return status;
+	return status == LW_OK ? LW_OK : lw_section_failed(file, error);
 }

@@ -229,7 +229,7 @@ static LwStatus
 check_count(size_t count, LwError *error)
 {
 	if (count > UINT32_MAX)
-		return lw_fail(error, LW_MALFORMED, "InvalidInput", -1, "fewer than 4294967296 chunks",
+		return lw_fail(error, LW_INVALID, "InvalidInput", -1, "fewer than 4294967296 chunks",
 					   "%zu", count);
 	return LW_OK;
 }
@@ -269,7 +269,7 @@ put_uris(const LwSourceSpan *spans, size_t count, LwBuffer *stored, LwError *err
 	{
 		uris[i] = spans[i].uri;
 		if (uris[i].size > UINT32_MAX)
-			status = lw_fail(error, LW_MALFORMED, "InvalidInput", -1, "uris of less than 4 GiB",
+			status = lw_fail(error, LW_INVALID, "InvalidInput", -1, "uris of less than 4 GiB",
 							 "%zu bytes", uris[i].size);
 	}
 	if (status == LW_OK)

@@ -7,7 +7,6 @@
  */
 #include "section/space.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "section/parts.h"

@@ -50,8 +50,11 @@ load_list(LwSectionFile *file, LwTextParts *texts, LwError *error)
 		status = lw_list_count(payload, &texts->count, error);
 	if (status == LW_OK)
 		status = lw_section_hold(file, texts->count * sizeof(LwBytes), error);
-	if (status == LW_OK)
-		status = lw_strings_decode(payload, texts->count, &texts->strings, error);
+	if (status != LW_OK)
+		return status;
+	status = lw_strings_decode(payload, texts->count, &texts->strings, error);
+	if (status != LW_OK)
+		lw_section_free(file, NULL, texts->count * sizeof(LwBytes));
 	return status;
 }
 
@@ -85,14 +88,14 @@ LwStatus
 lw_texts_load(LwSectionFile *file, LwError *error)
 {
 	LwTextParts *texts = &file->parts->texts;
-	size_t		used = file->parts->used;
 
 	if (texts->known)
 		return LW_OK;
 	if (load(file, texts, error) != LW_OK)
 	{
+		if (texts->strings != NULL)
+			lw_section_free(file, NULL, texts->count * sizeof(LwBytes));
 		lw_texts_free(texts);
-		file->parts->used = used;
 		return error->status;
 	}
 	texts->known = true;
@@ -158,12 +161,9 @@ lw_texts_fetch(LwSectionFile *file, size_t ordinal, LwBytes *text, LwError *erro
 LwStatus
 lw_chunk_text(LwSectionFile *file, size_t ordinal, LwBytes *text, LwError *error)
 {
-	LwStatus	status;
+	LwStatus	status = lw_ordinal_check(file, ordinal, error);
 
-	if (ordinal >= file->rows)
-		status = lw_fail(error, LW_MISSING, "ChunkNotFound", -1, "a chunk of the file",
-						 "ordinal %zu of %zu", ordinal, file->rows);
-	else
+	if (status == LW_OK)
 		status = lw_texts_load(file, error);
 	if (status == LW_OK && lw_texts_count(file) != file->rows)
 		status = lw_section_bad_count(error, LW_SECTION_TEXTS, file->rows, lw_texts_count(file));

@@ -37,7 +37,7 @@ verify_container(LwSectionFile *file, const LwVerify *how, LwError *error)
 	if (status == LW_OK)
 		status = lw_spaces_load(file, error);
 	if (status == LW_OK)
-		status = lw_contract_load(file, error);
+		status = lw_section_contract(file, error);
 	if (status != LW_OK)
 		return status;
 	passed(how, "header checksum", "");

@@ -8,6 +8,7 @@
 #define ZSTD_STATIC_LINKING_ONLY	/* ZSTD_decompressBound */
 #include <zdict.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "section/zstd.h"
 
@@ -149,11 +150,13 @@ lw_zstd_writer_free(LwZstdWriter *writer)
 	writer->dictionary = NULL;
 }
 
-/* InvalidInput for what libzstd did not manage. */
+/* What kept libzstd from encoding. */
 static LwStatus
 encode_failure(size_t code, LwError *error)
 {
-	return lw_fail(error, LW_MALFORMED, "InvalidInput", -1, "bytes that Zstandard can encode",
+	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
+		return lw_no_memory(error);
+	return lw_fail(error, LW_INVALID, "InvalidInput", -1, "bytes that Zstandard can encode",
 				   "%s", ZSTD_getErrorName(code));
 }
 

@@ -44,6 +44,8 @@ lw_error_code(const LwError *error)
 			return ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 		case LW_CANCELLED:
 			return ERRCODE_QUERY_CANCELED;
+		case LW_NOT_FOUND:
+			return ERRCODE_UNDEFINED_OBJECT;
 	}
 	return ERRCODE_INTERNAL_ERROR;
 }
@@ -74,6 +76,9 @@ lw_error_message(const LwError *error)
 							error->path, error->expected, error->found);
 		case LW_CANCELLED:
 			return psprintf(_("reading \"%s\" was cancelled"), error->path);
+		case LW_NOT_FOUND:
+			return psprintf(_("\"%s\" does not have that: expected %s, found %s"),
+							error->path, error->expected, error->found);
 		default:
 			return psprintf(_("\"%s\" is damaged: expected %s, found %s"),
 							error->path, error->expected, error->found);

@@ -157,9 +157,13 @@ test_refused(void)
 		{"ffffffff 00000002", UINT32_MAX},
 	};
 	uint64_t	values[130];
+	LwBytes		bytes = from_hex("40420f00 851e0000");
+	LwIntpack	list;
 	LwError		error;
 	size_t		i;
 
+	CHECK(is_error(lw_intpack_open(bytes, &list, &error), &error, MALFORMED_PAYLOAD), "no directory");
+	free((void *) bytes.data);
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		CHECK(is_error(read_hex(lists[i].hex, lists[i].count, values, &error), &error, MALFORMED_PAYLOAD),
 			  "%s", lists[i].hex);

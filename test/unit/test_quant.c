@@ -108,6 +108,11 @@ test_int8(void)
 	pair[1] = float_of(0x3f071c41);
 	lw_quantize_int8(pair, 2, codes);
 	CHECK(codes[0] == 127 && codes[1] == 98, "by the reciprocal: %d", codes[1]);
+	/* Just below a half: adding a half in float32 gives 1. */
+	pair[0] = 127;
+	pair[1] = nextafterf(0.5f, 0);
+	lw_quantize_int8(pair, 2, codes);
+	CHECK(codes[0] == 127 && codes[1] == 0, "just below a half: %d", codes[1]);
 	/* The reciprocal of a subnormal scale is infinite, and 0 times it is NaN. */
 	tiny[0] = FLT_TRUE_MIN * 127;
 	tiny[1] = 0;

@@ -361,10 +361,10 @@ check_blobs(LwSectionFile *file, const Tree *expected)
 			GOOD(lw_blob_verify(file, i, &error));
 		}
 		else
-			CHECK(lw_blob_data(file, i, &data, &error) == LW_MISSING &&
+			CHECK(lw_blob_data(file, i, &data, &error) == LW_NOT_FOUND &&
 				  strcmp(error.name, tree_text(blob, "bytes")) == 0, "%s", current);
 	}
-	CHECK(lw_blob_ref(file, count, &(LwBlobRef) {{0}, {NULL, 0}, 0, false}, &error) == LW_MISSING, "%s", current);
+	CHECK(lw_blob_ref(file, count, &(LwBlobRef) {{0}, {NULL, 0}, 0, false}, &error) == LW_NOT_FOUND, "%s", current);
 }
 
 /* What verify said, as lines. */
@@ -468,6 +468,7 @@ check_case(const char *golden, const char *name)
 	check_chunks(file, expected);
 	check_vectors(file, expected);
 	check_blobs(file, expected);
+	GOOD(lw_section_contract(file, &error));
 	GOOD(lw_section_provenance(file, &json, &error));
 	CHECK(json.size >= 2 && json.data[0] == '{', "%s", name);
 	GOOD(lw_section_intact(file, &error));

@@ -409,19 +409,19 @@ check_callers(void)
 	LwError		error;
 
 	CHECK(lw_section_open_bytes(lw_buffer_bytes(&bytes), 0, &file, &error) == LW_OK, "%s", error.found);
-	CHECK(lw_chunk_id(file, 3, &id, &error) == LW_MISSING, "chunk 3 of 3");
-	CHECK(lw_chunk_text(file, SIZE_MAX, &id, &error) == LW_MISSING, "no chunk");
-	CHECK(lw_chunk_span(file, 3, &span, &error) == LW_MISSING, "chunk 3 of 3");
+	CHECK(lw_chunk_id(file, 3, &id, &error) == LW_NOT_FOUND, "chunk 3 of 3");
+	CHECK(lw_chunk_text(file, SIZE_MAX, &id, &error) == LW_NOT_FOUND, "no chunk");
+	CHECK(lw_chunk_span(file, 3, &span, &error) == LW_NOT_FOUND, "chunk 3 of 3");
 	CHECK(lw_chunk_find(file, section_bytes("id2"), &ordinal, &error) == LW_OK && ordinal == 2, "%zu", ordinal);
 	CHECK(lw_chunk_find(file, section_bytes("id3"), &ordinal, &error) == LW_OK && ordinal == SIZE_MAX, "%zu", ordinal);
 	CHECK(lw_chunk_find(file, section_bytes(""), &ordinal, &error) == LW_OK && ordinal == SIZE_MAX, "%zu", ordinal);
-	CHECK(lw_blob_ref(file, 0, &ref, &error) == LW_MISSING, "no blobs");
-	CHECK(lw_blob_data(file, 0, &id, &error) == LW_MISSING && strcmp(error.name, "BlobNotInlined") == 0, "no blobs");
+	CHECK(lw_blob_ref(file, 0, &ref, &error) == LW_NOT_FOUND, "no blobs");
+	CHECK(lw_blob_data(file, 0, &id, &error) == LW_NOT_FOUND && strcmp(error.name, "BlobNotInlined") == 0, "no blobs");
 	CHECK(lw_section_payload(file, LW_SECTION_HNSW, &id, &error) == LW_MALFORMED &&
 		  strcmp(error.name, "SectionNotFound") == 0, "no index");
-	CHECK(lw_citation_resolve(file, section_bytes("urna://ab/id1"), &ordinal, &error) == LW_MISSING &&
+	CHECK(lw_citation_resolve(file, section_bytes("urna://ab/id1"), &ordinal, &error) == LW_NOT_FOUND &&
 		  strcmp(error.name, "CitationMismatch") == 0, "%s", error.found);
-	CHECK(lw_citation_resolve(file, section_bytes("ab/id1"), &ordinal, &error) == LW_MISSING &&
+	CHECK(lw_citation_resolve(file, section_bytes("ab/id1"), &ordinal, &error) == LW_NOT_FOUND &&
 		  strcmp(error.name, "CitationInvalid") == 0, "%s", error.found);
 	lw_section_close(file);
 	lw_section_close(NULL);
