@@ -55,12 +55,13 @@ bytes_of(const char *text)
 			exit(1); \
 	} while (0)
 
-/* The float32 rows of a .npy file of the current case; frees nothing. */
-static const float *
+/* The float32 rows of a .npy file of the current case. */
+static float *
 read_rows(const char *ending, size_t *rows, size_t *columns)
 {
 	size_t		size;
 	char	   *data = read_file(path_of(ending), &size);
+	float	   *values;
 	LwNpy		npy;
 	LwError		error;
 
@@ -68,7 +69,10 @@ read_rows(const char *ending, size_t *rows, size_t *columns)
 	CHECK(npy.type == LW_NPY_FLOAT32 && npy.axes == 2, "%s", current);
 	*rows = (size_t) npy.shape[0];
 	*columns = (size_t) npy.shape[1];
-	return (const float *) (data + npy.data_offset);
+	values = tree_memory(*rows * *columns * sizeof(float));
+	memcpy(values, data + npy.data_offset, *rows * *columns * sizeof(float));
+	free(data);
+	return values;
 }
 
 static float
@@ -275,7 +279,7 @@ check_built(LwSectionFile *file)
 		uint32_t	top_m = LW_GRAPH_TOP_M;
 		size_t		count;
 		size_t		columns;
-		const float *rows = read_rows(".rows.npy", &count, &columns);
+		float	   *rows = read_rows(".rows.npy", &count, &columns);
 		LwVectorSlab slab = {LW_VECTOR_FLOAT32, file->dimension, count, NULL, NULL};
 		LwHnsw	   *hnsw;
 
@@ -295,6 +299,7 @@ check_built(LwSectionFile *file)
 		}
 		lw_hnsw_close(hnsw);
 		free((void *) slab.codes);
+		free(rows);
 	}
 	if (lw_section_find(file, LW_SECTION_BM25) != NULL)
 	{
@@ -366,7 +371,7 @@ check_case(void)
 	LwError		error;
 	size_t		rows;
 	size_t		columns;
-	const float *queries = read_rows(".query.npy", &rows, &columns);
+	float	   *queries = read_rows(".query.npy", &rows, &columns);
 
 	lw_indexes_init(&indexes, file, 0);
 	for (one = tree_get(tree_get(expected, "searches"), "scalar")->first; one != NULL; one = one->next)
@@ -383,6 +388,7 @@ check_case(void)
 		check_rebuilt(file);
 	lw_indexes_free(&indexes);
 	lw_section_close(file);
+	free(queries);
 	tree_free(expected);
 }
 
@@ -421,6 +427,210 @@ check_golden(const char *only)
 	CHECK(only != NULL || files >= 70, "%d files", files);
 }
 
+/* A small source of three float32 rows, without indexes. */
+static const float three_rows[] = {1, 0, 0, 1, 0.6f, 0.8f};
+
+static LwSearchSource
+three(void)
+{
+	LwSearchSource source;
+
+	memset(&source, 0, sizeof(source));
+	source.rerank = source.walked = (LwVectorSlab) {LW_VECTOR_FLOAT32, 2, 3, three_rows, NULL};
+	return source;
+}
+
+static LwSearchRequest
+asked(LwSearchMethod method, const float *values, size_t nvalues, int32_t k)
+{
+	LwSearchRequest request;
+
+	memset(&request, 0, sizeof(request));
+	request.method = method;
+	request.values = values;
+	request.nvalues = nvalues;
+	request.k = k;
+	request.ef = LW_SEARCH_EF;
+	request.hops = LW_SEARCH_HOPS;
+	request.candidates = LW_SEARCH_CANDIDATES(k);
+	return request;
+}
+
+/* What is wrong with a query is found in the reference's order. */
+static void
+test_invalid(void)
+{
+	static const float values[][3] = {{0, 0, 0}, {NAN, 0, 0}, {0, INFINITY, 0}, {1e-30f, 0, 0}, {1e30f, 0, 0}, {0, -2, 0}};
+	static const struct
+	{
+		int			values;
+		size_t		count;
+		int32_t		k;
+		const char *error;
+	}			cases[] = {
+		{1, 0, 0, "InvalidK"}, {1, 3, INT32_MIN, "InvalidK"}, {1, 0, 1, "EmptyQuery"}, {1, 3, 1, "DimensionMismatch"},
+		{1, 1, 1, "DimensionMismatch"}, {1, 2, 1, "InvalidQueryValue"}, {2, 2, 1, "InvalidQueryValue"},
+		{0, 2, 1, "ZeroNormQuery"}, {3, 2, 1, "ZeroNormQuery"}, {4, 2, 1, NULL}, {5, 2, 1, NULL}, {5, 2, INT32_MAX, NULL}
+	};
+	LwSearchSource source = three();
+	LwSearchResult result;
+	LwError		error;
+	size_t		i;
+	int			method;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (method = LW_SEARCH_AUTO; method <= LW_SEARCH_GRAPH; method++)
+		{
+			LwSearchRequest request = asked((LwSearchMethod) method, values[cases[i].values], cases[i].count, cases[i].k);
+			LwStatus	status;
+
+			request.text = bytes_of("text");
+			status = lw_search(search, &source, &request, &result, &error);
+			CHECK(cases[i].error == NULL ? status == LW_OK :
+				  status == LW_INVALID && strcmp(error.name, cases[i].error) == 0, "case %zu, method %d", i, method);
+			if (status == LW_OK)
+				CHECK(result.count == (cases[i].k < 3 ? 1 : 3) &&
+					  result.index_type == (method == LW_SEARCH_HYBRID ? LW_ROUTE_HYBRID : LW_ROUTE_EXACT),
+					  "case %zu, method %d", i, method);
+		}
+	/* a norm that overflows makes all scores 0 */
+	{
+		LwSearchRequest request = asked(LW_SEARCH_EXACT, values[4], 2, 5);
+
+		GOOD(lw_search(search, &source, &request, &result, &error));
+		CHECK(result.count == 3 && result.hits[2].score == 0.0f && result.hits[0].row == 0, "%zu", result.count);
+	}
+}
+
+static void
+test_space(void)
+{
+	static const float values[] = {0, 3};
+	LwSearchSource source = three();
+	LwSearchResult result;
+	LwError		error;
+	int			method;
+
+	source.is_space = true;
+	for (method = LW_SEARCH_AUTO; method <= LW_SEARCH_GRAPH; method++)
+	{
+		LwSearchRequest request = asked((LwSearchMethod) method, values, 2, 2);
+		LwStatus	status = lw_search(search, &source, &request, &result, &error);
+
+		if (method > LW_SEARCH_EXACT)
+			CHECK(status == LW_INVALID && strcmp(error.name, "InvalidInput") == 0, "%d", method);
+		else
+			CHECK(status == LW_OK && result.count == 2 && result.hits[0].row == 1 && result.hits[0].score == 1.0f &&
+				  result.hits[1].row == 2 && result.index_type == LW_ROUTE_SPACE && result.route == LW_ROUTE_EXACT &&
+				  result.truncated, "%d", method);
+	}
+}
+
+/* How a text is routed by its white space. */
+static void
+test_auto(void)
+{
+	static const float values[] = {1, 1};
+	static const struct
+	{
+		const char *text;
+		LwSearchRoute route;
+	}			cases[] = {
+		{"", LW_ROUTE_HNSW}, {" \t\r\n", LW_ROUTE_HNSW}, {"\xc2\xa0\xe2\x80\x83\xe3\x80\x80", LW_ROUTE_HNSW},
+		{" x ", LW_ROUTE_HYBRID}, {"C++ !", LW_ROUTE_HYBRID}, {"\xe2\x80\x8b", LW_ROUTE_HYBRID},
+		{"\xe2\x80", LW_ROUTE_HYBRID}
+	};
+	LwSearchSource source = three();
+	LwVectorSlab rows = source.rerank;
+	LwBm25Build *build;
+	LwBuffer	payload;
+	LwSearchResult result;
+	LwHnsw	   *hnsw;
+	LwError		error;
+	size_t		i;
+
+	GOOD(lw_hnsw_build(&rows, &lw_hnsw_defaults, &hnsw, &error));
+	GOOD(lw_hnsw_search_new(hnsw, &source.hnsw, &error));
+	GOOD(lw_bm25_build_begin(0, &build, &error));
+	for (i = 0; i < 3; i++)
+		GOOD(lw_bm25_build_add(build, bytes_of("some text"), &error));
+	lw_buffer_init(&payload, 0);
+	GOOD(lw_bm25_build_finish(build, &payload, &error));
+	lw_bm25_build_free(build);
+	GOOD(lw_bm25_open(lw_buffer_bytes(&payload), 3, 0, &source.bm25, &error));
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		LwSearchRequest request = asked(LW_SEARCH_AUTO, values, 2, 2);
+
+		request.text = bytes_of(cases[i].text);
+		GOOD(lw_search(search, &source, &request, &result, &error));
+		CHECK(result.index_type == cases[i].route && result.count == 2, "%zu", i);
+	}
+	{
+		LwSearchRequest request = asked(LW_SEARCH_HYBRID, values, 2, 2);
+
+		/* without candidates there is no lexical list; the beam is as wide as the index */
+		request.candidates = 0;
+		request.text = bytes_of("text");
+		GOOD(lw_search(search, &source, &request, &result, &error));
+		CHECK(result.ann_candidates == 3 && result.bm25_candidates == 0 && result.count == 2, "%zu", result.ann_candidates);
+		lw_hnsw_search_free(source.hnsw);
+		source.hnsw = NULL;
+		GOOD(lw_search(search, &source, &request, &result, &error));
+		CHECK(result.count == 0 && result.exact_candidates == 0 && result.index_type == LW_ROUTE_HYBRID, "%zu", result.count);
+		request.candidates = 1;
+		GOOD(lw_search(search, &source, &request, &result, &error));
+		CHECK(result.exact_candidates == 1 && result.bm25_candidates == 1 && result.count == 2 &&
+			  result.hits[0].row == 2 && result.hits[1].row == 0, "%zu", result.count);
+		request.method = LW_SEARCH_AUTO;
+		request.text.size = 0;
+		GOOD(lw_search(search, &source, &request, &result, &error));
+		CHECK(result.index_type == LW_ROUTE_EXACT && !result.reranked, "exact");
+	}
+	lw_bm25_close(source.bm25);
+	lw_hnsw_close(hnsw);
+	lw_buffer_free(&payload);
+}
+
+/* Space names and model hashes of a golden file. */
+static void
+test_space_names(void)
+{
+	LwSectionFile *file;
+	LwIndexes	indexes;
+	LwSearchSource source;
+	LwBytes		none = {NULL, 0};
+	const LwSpace *spaces;
+	LwError		error;
+	size_t		count;
+
+	current = "spaces";
+	file = open_file(".urna");
+	lw_indexes_init(&indexes, file, 0);
+	GOOD(lw_section_spaces(file, &spaces, &count, &error));
+	CHECK(count > 0, "%zu", count);
+	CHECK(lw_indexes_space(&indexes, bytes_of("none such"), none, &source, &error) == LW_INVALID &&
+		  strcmp(error.name, "SpaceNotFound") == 0, "%s", error.name);
+	CHECK(lw_indexes_space(&indexes, spaces[0].name, bytes_of("sha256:00"), &source, &error) == LW_INVALID &&
+		  strcmp(error.name, "SpaceModelMismatch") == 0, "%s", error.name);
+	GOOD(lw_indexes_space(&indexes, spaces[0].name, spaces[0].model_hash, &source, &error));
+	CHECK(source.is_space && source.rerank.rows == file->rows && source.rerank.dimension == spaces[0].dimension,
+		  "%zu", source.rerank.rows);
+	lw_indexes_free(&indexes);
+	lw_section_close(file);
+
+	/* indexes that would take too much memory */
+	current = "everything";
+	file = open_file(".urna");
+	lw_indexes_init(&indexes, file, 1000);
+	CHECK(lw_indexes_source(&indexes, LW_SEARCH_ANN, &source, &error) == LW_LIMIT, "%s", error.expected);
+	CHECK(lw_indexes_source(&indexes, LW_SEARCH_GRAPH, &source, &error) == LW_LIMIT, "%s", error.expected);
+	GOOD(lw_indexes_source(&indexes, LW_SEARCH_EXACT, &source, &error));
+	CHECK(source.hnsw == NULL && source.bm25 == NULL && source.graph == NULL, "none");
+	lw_indexes_free(&indexes);
+	lw_section_close(file);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -430,6 +640,10 @@ main(int argc, char **argv)
 
 	snprintf(directory, sizeof(directory), "%s/sections", golden == NULL ? "test/golden" : golden);
 	GOOD(lw_search_new(&search, &error));
+	test_invalid();
+	test_space();
+	test_auto();
+	test_space_names();
 	lw_kernel_cap(LW_KERNEL_SCALAR);
 	check_golden(only);
 	lw_kernel_cap(LW_KERNEL_AUTO);
