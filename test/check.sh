@@ -91,7 +91,7 @@ programs() {
 }
 
 # The programs that need no library of PostgreSQL, on emulated processors of the
-# other kind: those over the kernels on one with SDOT and on one without.
+# other kind: where there are kernels with SDOT and without, on one of either sort.
 aarch64_programs() {
 	local source name cpu cpus
 	if ! run $make -s "$jobs" aarch64-programs; then
@@ -100,8 +100,10 @@ aarch64_programs() {
 	fi
 	for source in $(grep -LE '"(store|section)/' test/unit/test_*.c); do
 		name=$(basename "$source" .c)
-		cpus=max
-		! grep -q '"kernel/' "$source" || cpus="max cortex-a53"
+		case $name in
+			test_maxsim | test_screen) cpus="max cortex-a53" ;;
+			*) cpus=max ;;
+		esac
 		for cpu in $cpus; do
 			verdict "$name, aarch64 $cpu" unit_program \
 				env LATEWEAVE_BRIEF=1 qemu-aarch64 -cpu "$cpu" "test/build/aarch64/$name"

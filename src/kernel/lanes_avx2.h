@@ -18,6 +18,7 @@
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
 
 #define ALL_ROWS 0xffU			/* a bit for each of LW_BOUND_ROWS */
+#define AHEAD 4096				/* bytes; what is fetched so far ahead makes rows come as fast as memory gives them */
 
 /* Sums of the lanes of eight vectors. */
 static inline AVX2 __m256

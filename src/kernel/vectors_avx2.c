@@ -250,7 +250,6 @@ lw_vectors_score_avx2(const LwVectorQuery *query, const LwVectorSlab *slab,
  * Bounds
  * ----------
  */
-
 static inline AVX2 __m256
 magnitude(__m256 values)
 {
@@ -264,56 +263,37 @@ larger(__m256 a, __m256 b)
 	return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
 }
 
-/* Two rows at a time share the loads of the query. */
-#define PAIR 2
-
-#define DECLARE_SUMS(r) \
-	const char *row##r = row + r * bytes; \
-	__m256		low##r = _mm256_setzero_ps(); \
-	__m256		high##r = _mm256_setzero_ps();
-
-#define DECLARE_FLOAT32(r) \
-	DECLARE_SUMS(r) \
-	__m256		most_low##r = _mm256_set1_ps(LW_SMALLEST); \
-	__m256		most_high##r = _mm256_set1_ps(LW_SMALLEST);
-
-#define ADD_FLOAT32(r) \
-	values = load_float32(row##r, at); \
-	low##r = _mm256_fmadd_ps(values, query_low, low##r); \
-	most_low##r = larger(most_low##r, magnitude(values)); \
-	values = load_float32(row##r, at + LANES); \
-	high##r = _mm256_fmadd_ps(values, query_high, high##r); \
-	most_high##r = larger(most_high##r, magnitude(values));
-
-#define FINISH_FLOAT32(r) \
-	*largest = larger(*largest, larger(most_low##r, most_high##r)); \
-	parts[r] = _mm256_add_ps(_mm256_fmadd_ps(most_low##r, query_low, low##r), \
-							 _mm256_fmadd_ps(most_high##r, query_high, high##r));
-
-/* F + B M of two rows, in parts; raises *largest to M. */
-static inline AVX2 void
-bound_pair_float32(const LwVectorQuery *query, const char *row, __m256 *parts, __m256 *largest)
+/* F + B M of eight lanes of a row; raises *largest to M. */
+static inline AVX2 __m256
+bound_row_float32(const LwVectorQuery *query, const char *row, __m256 *largest)
 {
 	const float *packed = query->packed;
 	size_t		n = query->dimension;
-	size_t		bytes = n * sizeof(float);
-	__m256		query_low;
-	__m256		query_high;
-	__m256		values;
+	__m256		sum0 = _mm256_setzero_ps();
+	__m256		sum1 = _mm256_setzero_ps();
+	__m256		most0 = _mm256_set1_ps(LW_SMALLEST);
+	__m256		most1 = _mm256_set1_ps(LW_SMALLEST);
 	size_t		i;
-	LW_EACH_2(DECLARE_FLOAT32)
+	size_t		at;
 
 	for (i = 0; i < n; i += LW_CHUNK)
 	{
-		size_t		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
+		__m256		low;
+		__m256		high;
 
-		query_low = _mm256_load_ps(packed + i);
-		query_high = _mm256_load_ps(packed + i + LANES);
-		LW_EACH_2(ADD_FLOAT32)
+		_mm_prefetch(row + i * sizeof(float) + AHEAD, _MM_HINT_T0);
+		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
+		low = load_float32(row, at);
+		high = load_float32(row, at + LANES);
+		sum0 = _mm256_fmadd_ps(low, _mm256_load_ps(packed + i), sum0);
+		sum1 = _mm256_fmadd_ps(high, _mm256_load_ps(packed + i + LANES), sum1);
+		most0 = larger(most0, magnitude(low));
+		most1 = larger(most1, magnitude(high));
 	}
-	query_low = _mm256_load_ps(query->constants);
-	query_high = _mm256_load_ps(query->constants + LANES);
-	LW_EACH_2(FINISH_FLOAT32)
+	*largest = larger(*largest, larger(most0, most1));
+	sum0 = _mm256_fmadd_ps(most0, _mm256_load_ps(query->constants), sum0);
+	sum1 = _mm256_fmadd_ps(most1, _mm256_load_ps(query->constants + LANES), sum1);
+	return _mm256_add_ps(sum0, sum1);
 }
 
 static AVX2 size_t
@@ -332,8 +312,8 @@ bound_float32(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 		unsigned int bits;
 		int			r;
 
-		for (r = 0; r < LW_BOUND_ROWS; r += PAIR, row += PAIR * bytes)
-			bound_pair_float32(query, row, parts + r, &largest);
+		for (r = 0; r < LW_BOUND_ROWS; r++, row += bytes)
+			parts[r] = bound_row_float32(query, row, &largest);
 		bits = not_below(sum_lanes(parts), least);
 		if (_mm256_movemask_ps(_mm256_cmp_ps(largest, _mm256_set1_ps(LW_LARGEST), _CMP_NLE_UQ)) != 0)
 			bits = ALL_ROWS;
@@ -342,46 +322,31 @@ bound_float32(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 	return found;
 }
 
-#define DECLARE_FLOAT16(r) \
-	DECLARE_SUMS(r) \
-	__m256i		most##r = _mm256_set1_epi16(1);	/* 2^-24 */
-
-#define ADD_FLOAT16(r) \
-	low##r = _mm256_fmadd_ps(load_float16(row##r, at), query_low, low##r); \
-	high##r = _mm256_fmadd_ps(load_float16(row##r, at + LANES), query_high, high##r); \
-	halves = _mm256_loadu_si256((const __m256i *) (row##r + at * sizeof(uint16_t))); \
-	most##r = _mm256_max_epi16(most##r, _mm256_andnot_si256(sign, halves));
-
-#define FINISH_FLOAT16(r) \
-	low##r = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(most##r)), query_low, low##r); \
-	high##r = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(most##r, 1)), query_high, high##r); \
-	parts[r] = _mm256_add_ps(low##r, high##r);
-
-/* F + B M of two rows, in parts. */
-static inline AVX2 void
-bound_pair_float16(const LwVectorQuery *query, const char *row, __m256 *parts)
+/* F + B M of a row. */
+static inline AVX2 __m256
+bound_row_float16(const LwVectorQuery *query, const char *row)
 {
 	const __m256i sign = _mm256_set1_epi16(INT16_MIN);
 	const float *packed = query->packed;
 	size_t		n = query->dimension;
-	size_t		bytes = n * sizeof(uint16_t);
-	__m256		query_low;
-	__m256		query_high;
-	__m256i		halves;
+	__m256		sum0 = _mm256_setzero_ps();
+	__m256		sum1 = _mm256_setzero_ps();
+	__m256i		most = _mm256_set1_epi16(1);	/* 2^-24 */
 	size_t		i;
-	LW_EACH_2(DECLARE_FLOAT16)
+	size_t		at;
 
 	for (i = 0; i < n; i += LW_CHUNK)
 	{
-		size_t		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
-
-		query_low = _mm256_load_ps(packed + i);
-		query_high = _mm256_load_ps(packed + i + LANES);
-		LW_EACH_2(ADD_FLOAT16)
+		_mm_prefetch(row + i * sizeof(uint16_t) + AHEAD, _MM_HINT_T0);
+		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
+		sum0 = _mm256_fmadd_ps(load_float16(row, at), _mm256_load_ps(packed + i), sum0);
+		sum1 = _mm256_fmadd_ps(load_float16(row, at + LANES), _mm256_load_ps(packed + i + LANES), sum1);
+		most = _mm256_max_epi16(most, _mm256_andnot_si256(sign, _mm256_loadu_si256((const __m256i *) (row + 2 * at))));
 	}
-	query_low = _mm256_load_ps(query->constants);
-	query_high = _mm256_load_ps(query->constants + LANES);
-	LW_EACH_2(FINISH_FLOAT16)
+	sum0 = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(most)), _mm256_load_ps(query->constants), sum0);
+	sum1 = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(most, 1)),
+						   _mm256_load_ps(query->constants + LANES), sum1);
+	return _mm256_add_ps(sum0, sum1);
 }
 
 static AVX2 size_t
@@ -398,12 +363,15 @@ bound_float16(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 		__m256		parts[LW_BOUND_ROWS];
 		int			r;
 
-		for (r = 0; r < LW_BOUND_ROWS; r += PAIR, row += PAIR * bytes)
-			bound_pair_float16(query, row, parts + r);
+		for (r = 0; r < LW_BOUND_ROWS; r++, row += bytes)
+			parts[r] = bound_row_float16(query, row);
 		found = list_rows(not_below(sum_lanes(parts), least), first + done, left, found);
 	}
 	return found;
 }
+
+/* Two rows at a time share the loads of the query. */
+#define PAIR 2
 
 #define ADD_INT8(r) \
 	words = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *) (row + r * n + at))); \
@@ -425,6 +393,7 @@ multiply_pair_int8(const LwVectorQuery *query, const char *row, __m256i *parts)
 	{
 		size_t		at = i + LW_CHUNK <= n ? i : n - LW_CHUNK;
 
+		_mm_prefetch(row + i * PAIR + AHEAD, _MM_HINT_T0);
 		codes = _mm256_load_si256((const __m256i *) (packed + i));
 		LW_EACH_2(ADD_INT8)
 	}
@@ -490,7 +459,7 @@ lw_widen_scales_avx2(const void *halves, size_t count, float *scales)
 
 /* The sum of f (c . (d + 8) + C) of two rows, in parts: 2 * 2 * 15 * 127 fits into 16 bits. */
 static inline AVX2 void
-bound_rows_int4(const LwVectorQuery *query, const char *codes, const float *scales,
+bound_pair_int4(const LwVectorQuery *query, const char *codes, const float *scales,
 				__m256 *parts)
 {
 	const __m256i signs = _mm256_set1_epi8((char) 0x88);
@@ -499,6 +468,7 @@ bound_rows_int4(const LwVectorQuery *query, const char *codes, const float *scal
 	const int8_t *packed = query->packed;
 	size_t		blocks = query->dimension / LW_INT4_BLOCK;
 	size_t		row_bytes = query->dimension / 2;
+	const char *ahead = codes + AHEAD;
 	__m256		parts0 = _mm256_setzero_ps();
 	__m256		parts1 = _mm256_setzero_ps();
 	__m256i		even;
@@ -516,10 +486,10 @@ bound_rows_int4(const LwVectorQuery *query, const char *codes, const float *scal
 	}
 	for (i = 0; i < blocks; i++)
 	{
+		_mm_prefetch(ahead + i * LW_INT4_BLOCK, _MM_HINT_T0);
 		even = _mm256_load_si256((const __m256i *) packed);
 		odd = _mm256_load_si256((const __m256i *) (packed + 32));
-		ADD_BLOCK(0)
-		ADD_BLOCK(1)
+		LW_EACH_2(ADD_BLOCK)
 		packed += LW_INT4_BLOCK;
 		codes += LW_INT4_BLOCK / 2;
 		scales++;
@@ -548,8 +518,8 @@ bound_int4(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 		if (lw_widen_scales_avx2(scales + done * blocks * sizeof(uint16_t), LW_BOUND_ROWS * blocks,
 								 query->scales))
 		{
-			for (r = 0; r < LW_BOUND_ROWS; r += 2)
-				bound_rows_int4(query, codes + (done + (size_t) r) * bytes, query->scales + (size_t) r * blocks,
+			for (r = 0; r < LW_BOUND_ROWS; r += PAIR)
+				bound_pair_int4(query, codes + (done + (size_t) r) * bytes, query->scales + (size_t) r * blocks,
 								parts + r);
 			bits = not_below(_mm256_mul_ps(sum_lanes(parts), _mm256_set1_ps(query->step)), least);
 		}
@@ -561,7 +531,7 @@ bound_int4(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 static int32_t
 limit(LwVectorType type, size_t dimension)
 {
-	int32_t		most = (1 << 24) / (int32_t) dimension;	/* 128 of them fit into 31 bits */
+	int32_t		most = ((1 << 24) - 1) / (int32_t) dimension;	/* sums of 128 times it fit into 31 bits */
 
 	if (type == LW_VECTOR_INT4)
 		return 127;

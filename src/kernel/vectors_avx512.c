@@ -93,6 +93,7 @@ bound_##type(LwVectorQuery *query, const LwVectorSlab *slab, size_t first, \
 			{ \
 				__m512		values = load_##type(row, i + LW_CHUNK <= n ? i : n - LW_CHUNK); \
 				\
+				_mm_prefetch(row + i * width + AHEAD, _MM_HINT_T0); \
 				sum = _mm512_fmadd_ps(values, _mm512_load_ps(packed + i), sum); \
 				most = larger(most, values); \
 			} \
@@ -132,6 +133,7 @@ product_int8(const LwVectorQuery *query, const char *row)
 	{
 		__m512i		bytes = _mm512_xor_si512(load_some(row, i, n), sign);
 
+		_mm_prefetch(row + i + AHEAD, _MM_HINT_T0);
 		ADD_PRODUCTS(high, bytes, _mm512_load_si512(packed));
 		ADD_PRODUCTS(low, bytes, _mm512_load_si512(packed + WIDTH));
 	}
@@ -191,6 +193,7 @@ bound_row_int4(const LwVectorQuery *query, const char *codes, const float *scale
 		__m512i		low = _mm512_setzero_si512();
 		__m512		factors = _mm512_mask_mov_ps(_mm512_set1_ps(scales[0]), 0xff00, _mm512_set1_ps(scales[1]));
 
+		_mm_prefetch(codes + i + AHEAD, _MM_HINT_T0);
 		ADD_PRODUCTS(high, even, _mm512_load_si512(packed));
 		ADD_PRODUCTS(low, even, _mm512_load_si512(packed + WIDTH));
 		ADD_PRODUCTS(high, odd, _mm512_load_si512(packed + 2 * WIDTH));

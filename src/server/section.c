@@ -19,7 +19,6 @@
 
 #include "server/error.h"
 #include "server/section.h"
-#include "server/section_search.h"
 #include "store/map.h"
 
 bool		lw_verify_on_open = false;
@@ -53,7 +52,9 @@ lw_section_release(LwSection *section)
 	if (--section->references > 0)
 		return;
 	dlist_delete(&section->node);
-	lw_section_close_indexes(section);
+	if (section->search != NULL)
+		lw_search_free(section->search);
+	lw_indexes_free(&section->indexes);
 	lw_section_close(section->file);
 	if (section->twins != NULL)
 		pfree(section->twins);
@@ -94,6 +95,7 @@ open_file(LwSection *section, LwError *error)
 		status = lw_section_open(AT_FDCWD, NULL, section->path, 0, &section->file, &section->status, error);
 	if (status != LW_OK)
 		return status;
+	lw_indexes_init(&section->indexes, section->file, 0);
 	lw_section_stop(section->file, &stop);
 	section->verified = lw_verify_on_open;
 	section->serial = ++last_serial;

@@ -16,7 +16,7 @@
 
 #include "lib/ilist.h"
 
-#include "section/verify.h"
+#include "section/indexes.h"
 
 /* The setting lateweave.verify_on_open. */
 extern bool lw_verify_on_open;
@@ -32,13 +32,8 @@ typedef struct LwSection
 	LwSectionFile *file;
 	size_t	   *twins;			/* by ordinal, the next one with the same id, 0 for none; NULL where no id stands twice */
 	bool		twins_known;
-
-	/* server/section_search.c; NULL until they are asked for, or when there is none */
-	struct LwHnsw *hnsw;
-	struct LwHnswSearch *hnsw_search;
-	struct LwBm25 *bm25;
-	struct LwGraph *graph;
-	struct LwSearch *search;
+	LwIndexes	indexes;
+	LwSearch   *search;			/* NULL until it is asked for */
 } LwSection;
 
 /* Whether this is still the file that a stat describes, checked as the setting wants it. */

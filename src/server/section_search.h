@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * section_search.h
- *	  The indexes of section files, opened when they are first asked for.
+ *	  Searches of section files, and their graph.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,12 +10,7 @@
 
 #include "postgres.h"
 
-#include "section/search.h"
-#include "section/verify.h"
 #include "server/section_scoring.h"
-
-/* The checks of the indexes' payloads. */
-extern const LwSectionChecks lw_index_checks;
 
 /* The graph of a file; NULL when it has none.  ERROR XX001 when it is malformed. */
 extern const LwGraph *lw_section_graph(LwSection *section);
@@ -27,8 +22,5 @@ extern const LwGraph *lw_section_graph(LwSection *section);
  */
 extern void lw_section_search(LwSection *section, const LwSectionVectors *vectors,
 							  const LwSearchRequest *request, LwSearchResult *result);
-
-/* Closes what was opened; for the handle's end. */
-extern void lw_section_close_indexes(LwSection *section);
 
 #endif							/* LW_SERVER_SECTION_SEARCH_H */

@@ -17,7 +17,7 @@
 
 #include "fence.h"
 #include "kernel/decode.h"
-#include "kernel/query.h"
+#include "kernel/screen.h"
 #include "random.h"
 #include "unit.h"
 
@@ -28,10 +28,8 @@
 #define SCALE_LOW 1e-12f
 #define SCALE_HIGH 0x1p40f
 
-/* Of how many random cases a brief run takes one: an emulated processor is slow. */
-#define BRIEF 12
+#define BRIEF 24				/* a brief run takes one case of so many */
 
-static bool brief;
 static size_t below;			/* documents that a floor spared the kernels */
 
 typedef enum Values
@@ -468,7 +466,7 @@ check_case(Case *c)
 		lw_kernel_cap((LwKernel) kernel);
 		check_scores(c, c->count, lw_kernel_names[kernel]);
 		if (kernel != LW_KERNEL_SCALAR)
-			for (i = 1; i < (brief ? 2 : c->count); i++)
+			for (i = 1; i < (unit_brief() ? 2 : c->count); i++)
 				check_scores(c, i, lw_kernel_names[kernel]);
 		check_winners(c, random_below((uint32_t) c->count), lw_kernel_names[kernel]);
 		check_floors(c, lw_kernel_names[kernel]);
@@ -491,7 +489,7 @@ run_case(uint32_t tokens, uint32_t dimension, LwScoring scoring, Values query_ki
 	Case		c = {0};
 	void	   *memory;
 
-	if (brief && random_below(BRIEF) > 0)
+	if (unit_brief() && random_below(BRIEF) > 0)
 		return;
 	c.tokens = tokens;
 	c.dimension = dimension;
@@ -670,6 +668,94 @@ check_infinities(void)
 	free(memory);
 }
 
+/* Whether the maxima of all lanes are that value, to the bit. */
+static bool
+maxima_are(const LwQuery *query, float value)
+{
+	int			lane = 0;
+
+	while (lane < LW_LANES && bits_of(query->maxima[lane]) == bits_of(value))
+		lane++;
+	return lane == LW_LANES;
+}
+
+/* What scores do not show: of +0 and -0 the first stays the maximum, and a NaN never is. */
+static void
+check_maxima(const char *kernel)
+{
+	static const float zeros[] = {0.0f, -0.0f};
+	static const int8_t codes[] = {0, -1};	/* to be multiplied by FLT_MIN twice */
+	const LwArithmetic *arithmetic = lw_arithmetic();
+	void	   *memory = aligned_alloc(64, lw_query_size(LW_LANES, 1));
+	LwQuery    *query;
+	float		least[LW_LANES];
+	float		rows[LW_STEP];
+	const int8_t *codes_of[LW_LANES];
+	size_t		count;
+	size_t		i;
+	int			first;
+
+	for (i = 0; i < LW_LANES; i++)
+		least[i] = FLT_MIN;
+	query = lw_query_init(memory, least, LW_LANES, 1);
+	for (first = 0; first < 2; first++)
+	{
+		for (count = 2; count <= LW_STEP; count++)
+		{
+			for (i = 0; i < LW_LANES; i++)
+				query->maxima[i] = -INFINITY;
+			for (i = 0; i < count; i++)
+				rows[i] = (i == 0) == first ? -FLT_MIN : 0;
+			CHECK(!arithmetic->raise_maxima(query, 0, 1, rows, query->ones, count) &&
+				  maxima_are(query, zeros[first]), "%s: zeros, %zu tokens", kernel, count);
+			rows[count - 1 - count / 2 * (size_t) first] = NAN;
+			CHECK(arithmetic->raise_maxima(query, 0, 1, rows, query->ones, count) &&
+				  maxima_are(query, zeros[first]), "%s: a NaN, %zu tokens", kernel, count);
+		}
+		if (arithmetic->screening == NULL)
+			continue;
+		for (i = 0; i < LW_LANES; i++)
+		{
+			query->maxima[i] = zeros[first];
+			codes_of[i] = &codes[!first];
+		}
+		arithmetic->screening->raise_lanes(query, 0, 1, codes_of, least);
+		CHECK(maxima_are(query, zeros[first]), "%s: zeros, screened", kernel);
+	}
+	free(memory);
+}
+
+/* A NaN of one lane only is seen, though the maximum is another token's. */
+static void
+check_lanes(const char *kernel)
+{
+	static const float rows[] = {1, INFINITY};
+	LwDocument	document = {rows, NULL, 2};
+	void	   *memory = aligned_alloc(64, lw_query_size(2 * LW_LANES, 1));
+	float		vectors[2 * LW_LANES];
+	float		score;
+	LwScoreProblem problem;
+	uint32_t	tokens;
+	uint32_t	lane;
+
+	for (tokens = 1; tokens <= 2 * LW_LANES; tokens++)
+	{
+		for (lane = 0; lane < tokens; lane++)
+			vectors[lane] = 1;
+		CHECK(lw_maxsim(lw_query_init(memory, vectors, tokens, 1), LW_SCORE_FLOAT32,
+						&document, 1, &score, &problem) == 1, "%s: %u lanes", kernel, tokens);
+		for (lane = 0; lane < tokens; lane++)
+		{
+			vectors[lane] = 0;
+			CHECK(lw_maxsim(lw_query_init(memory, vectors, tokens, 1), LW_SCORE_FLOAT32,
+							&document, 1, &score, &problem) == 0 && problem == LW_SCORE_NAN,
+				  "%s: a NaN in lane %u of %u", kernel, lane, tokens);
+			vectors[lane] = 1;
+		}
+	}
+	free(memory);
+}
+
 static void
 check_kernels(void)
 {
@@ -688,6 +774,8 @@ check_kernels(void)
 			  lw_kernel_active() <= (LwKernel) kernel, "cap %s", lw_kernel_names[kernel]);
 		CHECK(!lw_kernel_available((LwKernel) kernel) || lw_kernel_active() == (LwKernel) kernel,
 			  "cap %s", lw_kernel_names[kernel]);
+		check_maxima(lw_kernel_names[lw_kernel_active()]);
+		check_lanes(lw_kernel_names[lw_kernel_active()]);
 	}
 	lw_kernel_cap(LW_KERNEL_AUTO);
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
@@ -706,7 +794,6 @@ check_sizes(void)
 int
 main(void)
 {
-	brief = getenv("LATEWEAVE_BRIEF") != NULL;
 	check_kernels();
 	check_sizes();
 	check_infinities();
@@ -714,7 +801,7 @@ main(void)
 	check_kinds();
 	check_random();
 	if (lw_arithmetic()->screening != NULL)
-		CHECK(below > (brief ? 0 : 100), "only %zu documents were found below a floor", below);
+		CHECK(unit_brief() || below > 100, "only %zu documents were found below a floor", below);
 	printf("maxsim: %zu documents below a floor\n", below);
 	return unit_done("maxsim");
 }

@@ -11,6 +11,7 @@
 #ifndef LW_UNIT_H
 #define LW_UNIT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,6 +31,13 @@ static int	unit_failed;
 			fputc('\n', stderr); \
 		} \
 	} while (0)
+
+/* Whether a share of many cases is enough: an emulated processor is slow. */
+static inline bool
+unit_brief(void)
+{
+	return getenv("LATEWEAVE_BRIEF") != NULL;
+}
 
 static inline int
 unit_done(const char *name)
