@@ -458,7 +458,7 @@ test_stop(void)
 		int			asked;
 
 		read_inputs(&inputs, names[i]);
-		for (asked = 0; status == LW_CANCELLED && asked < 100000; asked += asked / 3 + 1)
+		for (asked = 0; status == LW_CANCELLED && asked < 100000; asked += asked / 2 + 1)
 		{
 			int			left = asked;
 			LwStop		stop = {count_down, &left};
@@ -701,6 +701,32 @@ test_blobs(void)
 	close(spill);
 }
 
+/* A section that readers would take for a bomb. */
+static void
+test_cap(void)
+{
+	const size_t zeros = (size_t) 70 << 20;
+	const char *front = "{" REQUIRED ", \"provenance\": {\"zeros\": \"";
+	static const float values[4] = {1};
+	LwBuildRow	row = make_row(values, 4);
+	int			spill = scratch_file();
+	int			out = scratch_file();
+	char	   *options = malloc(zeros + 1000);
+	char	   *end = options + strlen(front) + zeros;
+	LwError		error;
+
+	must(options != NULL);
+	strcpy(options, front);
+	memset(options + strlen(front), '0', zeros);
+	strcpy(end, "\"}}");
+	CHECK(attempt(options, &row, 1, spill, out, &error) == LW_OK, "%s", error.found);
+	strcpy(end, "\"}, \"text_encoding\": \"zstd\"}");
+	CHECK(attempt(options, &row, 1, spill, out, &error) == LW_LIMIT, "%s", error.found);
+	free(options);
+	close(spill);
+	close(out);
+}
+
 /* What goes wrong in the operating system. */
 static void
 test_files(void)
@@ -740,6 +766,7 @@ main(void)
 	test_refused_options();
 	test_refused_rows();
 	test_blobs();
+	test_cap();
 	test_files();
 	return unit_done("build");
 }
