@@ -133,7 +133,7 @@ broadcast(const int8_t *bytes)
 #define BROADCAST(place, t) \
 	value_##place = broadcast(row##t + i + 4 * place);
 
-/* Sixteen dimensions of half a register. */
+/* A run of dimensions of half a register. */
 #define ADD_LOW(sum, lanes) \
 	products = vmull_s8(vget_low_s8(lanes##_0), vget_low_s8(value_0)); \
 	products = vmlal_s8(products, vget_low_s8(lanes##_1), vget_low_s8(value_1)); \
@@ -148,7 +148,7 @@ broadcast(const int8_t *bytes)
 	products = vmlal_high_s8(products, lanes##_3, value_3); \
 	sum = vpadalq_s16(sum, products);
 
-#define ADD_SIXTEEN(t) \
+#define ADD(t) \
 	BROADCAST(0, t) \
 	BROADCAST(1, t) \
 	BROADCAST(2, t) \
@@ -157,13 +157,6 @@ broadcast(const int8_t *bytes)
 	ADD_HIGH(low2##t, low) \
 	ADD_LOW(high##t, high) \
 	ADD_HIGH(high2##t, high)
-
-#define ADD_FOUR(t) \
-	BROADCAST(0, t) \
-	low##t = vpadalq_s16(low##t, vmull_s8(vget_low_s8(low_0), vget_low_s8(value_0))); \
-	low2##t = vpadalq_s16(low2##t, vmull_high_s8(low_0, value_0)); \
-	high##t = vpadalq_s16(high##t, vmull_s8(vget_low_s8(high_0), vget_low_s8(value_0))); \
-	high2##t = vpadalq_s16(high2##t, vmull_high_s8(high_0, value_0));
 
 #define GATHER(t) \
 	low##t = vpaddq_s32(low##t, low2##t); \
@@ -184,15 +177,10 @@ tile_##n(const LwScreen *screen, const int8_t *codes, size_t token, \
 	size_t		i; \
 	LW_EACH_##n(DECLARE) \
 	\
-	for (i = 0; i + 16 <= stride; i += 16) \
+	for (i = 0; i < stride; i += LW_SCREEN_RUN) \
 	{ \
 		LW_EACH_4(LOAD) \
-		LW_EACH_##n(ADD_SIXTEEN) \
-	} \
-	for (; i < stride; i += 4) \
-	{ \
-		LOAD(0) \
-		LW_EACH_##n(ADD_FOUR) \
+		LW_EACH_##n(ADD) \
 	} \
 	LW_EACH_##n(GATHER) \
 	all = *state; \
@@ -216,8 +204,7 @@ static const Tile plain_tiles[TILE + 1] = {NULL, tile_1, tile_2};
 	int32x4_t	high##t = vdupq_n_s32(0); \
 	int8x16_t	values##t;
 
-#define DOT_LOAD_SIXTEEN(t) values##t = vld1q_s8(row##t + i);
-#define DOT_LOAD_FOUR(t) values##t = broadcast(row##t + i);
+#define DOT_LOAD(t) values##t = vld1q_s8(row##t + i);
 
 /* In assembler, because clang 14 has the intrinsic only where all the file may use it. */
 #define DOT(t, place) \
@@ -248,18 +235,13 @@ dot_tile_##n(const LwScreen *screen, const int8_t *codes, size_t token, \
 	size_t		i; \
 	LW_EACH_##n(DOT_DECLARE) \
 	\
-	for (i = 0; i + 16 <= stride; i += 16) \
+	for (i = 0; i < stride; i += LW_SCREEN_RUN) \
 	{ \
-		LW_EACH_##n(DOT_LOAD_SIXTEEN) \
+		LW_EACH_##n(DOT_LOAD) \
 		DOT_STEP(n, 0) \
 		DOT_STEP(n, 1) \
 		DOT_STEP(n, 2) \
 		DOT_STEP(n, 3) \
-	} \
-	for (; i < stride; i += 4) \
-	{ \
-		LW_EACH_##n(DOT_LOAD_FOUR) \
-		DOT_STEP(n, 0) \
 	} \
 	all = *state; \
 	LW_EACH_##n(FINISH) \
@@ -386,7 +368,7 @@ dots(const LwScreen *screen, size_t group, const LwPair *pairs, size_t count, in
 		int32x4_t	sums = vdupq_n_s32(0);
 		size_t		i;
 
-		for (i = 0; i < stride; i += 16)
+		for (i = 0; i < stride; i += LW_SCREEN_RUN)
 		{
 			int8x16_t	code = vld1q_s8(codes + i);
 			int8x16_t	rest = vld1q_s8(rests + i);

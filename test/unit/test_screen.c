@@ -69,7 +69,7 @@ fill(size_t query_tokens, size_t dimension, size_t tokens, Shape shape)
 	}
 	for (i = 0; i < tokens; i++)
 		scales[i] = ldexpf(1 + (float) random_below(1000) / 1000, (int) random_below(70) - 38);
-	memset(codes, 0, dimension);
+	memset(codes + tokens / 2 * dimension, 0, dimension);
 }
 
 /* Compares maxima, and the bounds left in the screen, with the similarities. */
