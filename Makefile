@@ -10,18 +10,24 @@ MODULE_big = lateweave
 LW_FORMAT = error json utf8 npy ids manifest
 LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim_neon decode \
 	screen screen_avx2 screen_avxvnni screen_avx512 screen_neon \
-	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512
+	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512 lanedot lanedot_avx2
 LW_STORE = map idmap segment merged view follow ahead
-LW_SERVER = error ids path source pin prepared scoring
-LW_SQL = document fdw fdw_analyze fdw_import fdw_lookup fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
-	representation rerank score scorer search support
+LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build text chooser quant canon \
+	fault record manifest framed contract table file payload chunks texts slab space blob citation verify rank \
+	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \
+	search spill layout manifest_text build_options build build_media build_finish indexes
+LW_SERVER = error ids path section source pin prepared scoring section_scoring section_search
+LW_SQL = chunk cite document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
+	representation rerank score scorer search section section_search support verify \
+	build build_row codec codec_text numbers
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
-	$(LW_STORE:%=src/store/%.o) $(LW_SERVER:%=src/server/%.o) \
+	$(LW_STORE:%=src/store/%.o) $(LW_SECTION:%=src/section/%.o) \
+	$(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = multivector pgvector fdw score
+REGRESS = multivector pgvector fdw score section codec
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
@@ -32,6 +38,7 @@ EXTRA_CLEAN = test/build/plain test/build/asan test/build/fuzzer test/build/aarc
 PG_CPPFLAGS = -I$(srcdir)/src
 PG_CFLAGS = -ffp-contract=off $(if $(WERROR),-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror)
 override with_llvm = no
+SHLIB_LINK += -lzstd
 
 # The files the SQL tests read; the server's user must be able to read them.
 LATEWEAVE_GOLDEN ?= $(abspath $(srcdir)/test/golden)

@@ -332,7 +332,7 @@ CREATE FUNCTION lateweave_score(source regclass, query multivector, id uuid, rep
 COMMENT ON FUNCTION lateweave_score_support(internal) IS
 'planner support: cost of lateweave_score, from the query''s tokens and the source''s manifest';
 COMMENT ON FUNCTION lateweave_score(regclass, multivector, text, jsonb) IS
-'MaxSim of the query and a document of the source; NULL when the source does not hold it, or for NULL. The members of representation must equal the source''s. ERROR 22000 for another dimension or representation, 22023 for a score that is not a number, XX001 for damaged files';
+'MaxSim of the query and a document of the source (of a section file, whose ids are chunk_ids: the dot product of its one vector and the normalized query); NULL when the source does not hold it, or for NULL. The members of representation must equal the source''s. ERROR 22000 for another dimension or representation, 22023 for a score that is not a number, XX001 for damaged files';
 COMMENT ON FUNCTION lateweave_score(regclass, multivector, bigint, jsonb) IS
 'MaxSim of the query and the document that the number''s text form names; as with text';
 COMMENT ON FUNCTION lateweave_score(regclass, multivector, uuid, jsonb) IS
@@ -442,7 +442,7 @@ COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, uuid[], integer, jso
 COMMENT ON FUNCTION lateweave_rerank(regclass[], multivector, integer[], text[], integer, jsonb) IS
 'candidates of several sources on one scale: candidate i is ids[i] in sources[source_of[i]], counted from 1. ERROR 22000 unless all sources have one representation and score semantics; repeats are per source';
 COMMENT ON FUNCTION lateweave_search(regclass, multivector, integer, integer, jsonb) IS
-'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), ranks from 1. candidates: how many documents are scored exactly where the source has candidate codes; those without are always scored. Memory in proportion to k. ERROR 22023 for k below 1';
+'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates: how many documents are scored exactly where the source has candidate codes; those without are always scored. Memory in proportion to k. ERROR 22023 for k below 1';
 
 CREATE FUNCTION lateweave_fetch(source regclass, ids text[], space text DEFAULT NULL,
 	OUT id text, OUT tokens multivector) RETURNS SETOF record
@@ -467,7 +467,7 @@ CREATE FUNCTION lateweave_explain(source regclass, query multivector, id uuid, r
 	LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 32 SUPPORT lateweave_explain_support;
 
 COMMENT ON FUNCTION lateweave_fetch(regclass, text[], text) IS
-'decoded vectors as the score uses them (those of int8 score within float32 rounding of it, not bit for bit), in the order of the ids; absent documents are dropped. space is for section files. ERROR 22023 that names it for a repeated or NULL id, XX001 for damaged files or values that are not finite';
+'decoded vectors as the score uses them (those of int8 score within float32 rounding of it, not bit for bit), in the order of the ids; absent documents are dropped. space is for section files: the name of a space, NULL for that of the table or the files own vectors. ERROR 22023 that names it for a repeated or NULL id, XX001 for damaged files or values that are not finite';
 COMMENT ON FUNCTION lateweave_fetch(regclass, bigint[], text) IS
 'as with text[], of the documents that the numbers'' text forms name';
 COMMENT ON FUNCTION lateweave_fetch(regclass, uuid[], text) IS
@@ -480,8 +480,169 @@ COMMENT ON FUNCTION lateweave_explain(regclass, multivector, uuid, jsonb) IS
 'as with text, of the document that the uuid''s text form names';
 
 /* ---------------------------------------------------------------------------
+ * Section files: what they say, and their searches
+ */
+
+CREATE FUNCTION lateweave_section_info(source regclass, OUT manifest json, OUT file_hash text, OUT content_hash text,
+	OUT bytes bigint, OUT documents bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10000 ROWS 1;
+CREATE FUNCTION lateweave_sections(source regclass, OUT section_id bigint, OUT name text, OUT encoding text,
+	OUT file_offset bigint, OUT size bigint, OUT checksum text, OUT valid boolean) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10000 ROWS 10;
+CREATE FUNCTION lateweave_spaces(source regclass, OUT name text, OUT dtype text, OUT dimension bigint,
+	OUT rows bigint, OUT model_hash text) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 5;
+CREATE FUNCTION lateweave_blobs(source regclass, OUT blob_index bigint, OUT content_hash text, OUT original_uri text,
+	OUT byte_len numeric, OUT inlined boolean) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 100;
+CREATE FUNCTION lateweave_blob(source regclass, blob_index bigint) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+CREATE FUNCTION lateweave_cite(citation text, OUT source regclass, OUT chunk_id text, OUT ordinal bigint,
+	OUT canonical_text text, OUT source_uri text, OUT byte_start bigint, OUT byte_end bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10000 ROWS 1;
+CREATE FUNCTION lateweave_neighbors(source regclass, id text, hops integer DEFAULT 1,
+	OUT chunk_id text, OUT edge_type text, OUT hop integer) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10;
+CREATE FUNCTION lateweave_section_search(source regclass, query multivector, k integer, method text DEFAULT 'auto',
+	space text DEFAULT NULL, query_text text DEFAULT NULL, ef integer DEFAULT 100, hops integer DEFAULT 1,
+	candidates integer DEFAULT NULL, model_hash text DEFAULT NULL, representation jsonb DEFAULT NULL,
+	OUT id text, OUT score real, OUT rank integer, OUT ordinal bigint, OUT citation text, OUT route text,
+	OUT exact_candidates bigint, OUT ann_candidates bigint, OUT bm25_candidates bigint, OUT graph_candidates bigint,
+	OUT disclosure text) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 50000 ROWS 10 SUPPORT lateweave_search_support;
+
+COMMENT ON FUNCTION lateweave_section_info(regclass) IS
+'the manifest of a section file as it stands there, the SHA-256 of its bytes and that of its content (each computed when a session first asks for it: the whole file is read), its size and how many chunks it has';
+COMMENT ON FUNCTION lateweave_sections(regclass) IS
+'the sections of a section file in the order of its table: id, name and encoding (unknown where they have no public name), where the stored bytes lie, their checksum (the first 8 bytes of their SHA-256, in hexadecimal), and whether they have it';
+COMMENT ON FUNCTION lateweave_spaces(regclass) IS
+'the named spaces of a section file, besides its own embeddings: how their vectors are stored, and the hash of the model they come from';
+COMMENT ON FUNCTION lateweave_blobs(regclass) IS
+'the blobs that the chunks of a section file were cut from: number (from 0), SHA-256, uri, declared length, and whether the file holds the bytes';
+COMMENT ON FUNCTION lateweave_blob(regclass, bigint) IS
+'the bytes of a blob that the file holds, compared with their SHA-256 (ERROR XX001, BlobHashMismatch); ERROR 22023 for a number that is none, BlobNotInlined when the bytes are elsewhere';
+COMMENT ON FUNCTION lateweave_cite(text) IS
+'the chunk that a citation (urna://CONTENT_HASH/CHUNK_ID) names, among the section files of this database that the current user may read, one row for each table over such a file; no rows when none holds it. The first call of a session reads each file whole; tables with the option content_hash are passed over by it. A file that cannot be read is a WARNING. ERROR 22023 for what is no citation';
+COMMENT ON FUNCTION lateweave_neighbors(regclass, text, integer) IS
+'the chunks that the graph of a section file leads to from one, within so many hops, breadth-first: each once, with the type of the edge it was reached by first (next_chunk, semantic, citation, or its number) and the hop, from 1. No rows without a graph or such a chunk';
+COMMENT ON FUNCTION lateweave_section_search(regclass, multivector, integer, text, text, text, integer, integer, integer, text, jsonb) IS
+'the best k chunks of a section file, ties by ordinal, each scored exactly whatever found it. method: exact; ann (the HNSW index, beam ef); hybrid (that, or without an index the best candidates, and the best candidates of BM25 for query_text); graph (ef best and what hops lead to); auto (hybrid with BM25 and a query_text, else ann with an index, else exact). candidates: NULL is greatest(4 * k, 64). space: a named space, for exact and auto. model_hash: must be that of the vectors, letter by letter. route, the counts and disclosure say what was done, as the reference does. ERROR 22023 for a query of other than one token or of norm zero and for k below 1, 22000 for another dimension, model_hash or representation';
+
+/* ---------------------------------------------------------------------------
+ * Section files: building them, and their codecs
+ */
+
+CREATE FUNCTION lateweave_build_section_file(path text, query text, options json, overwrite boolean DEFAULT false,
+	OUT bytes bigint, OUT content_hash text) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
+
+COMMENT ON FUNCTION lateweave_build_section_file(text, text, json, boolean) IS
+'writes the rows of a query as a section file, whole or not at all, and gives its size and the hash of its content. Columns of the query: text (text or bytea), uri (text), start and "end" (bytes; bigint or numeric), embedding (real[]); a column "space:NAME" (real[]) for each of the option spaces; blob_index (from 0), blob_start and blob_end, which go with the option blobs. Options, all but embedding_model and model_hash optional: embedding_model, model_hash (sha256: and 64 hexadecimal digits), chunker_version (lateweave/1), preset (exact, compressed, tiny, nano, hybrid; micro is tiny with mrl_dim 256), text_encoding (raw, zstd), dtype (float32, float16, int8, int4), mrl_dim (keeps that many components, and makes the norm 1), embedding_dim (what the rows must have), with_hnsw, with_bm25, with_graph, graph_top_m (8), hnsw_m (16), hnsw_ef_construction (400), hnsw_seed (42), title, version, created, description, authors (a list), license, provenance (an object, kept as given but for white space), reproducible (sets created to 1970), allow_placeholder_model_hash, producer, spaces (a list of name, dtype and model_hash), blobs (a query of uri text, sha256 bytea, bytes bytea and, if wanted, byte_len; bytes NULL: only referred to, else sha256 may be NULL). Needs superuser or pg_write_server_files; a relative path lies under lateweave.directory. Texts and uris stay in memory, each up to 1 GB, vectors and blobs do not. ERROR 58P02 when the file exists, unless overwrite; 22023 for the options, 22000 for a row (its number is given, DETAIL has the format''s error name), 22004 for NULL, 42703 and 42804 for columns, 54000 past a limit';
+
+CREATE FUNCTION lateweave_encode_float16(rows real[], n integer, dim integer) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_float16(bytes bytea, n integer, dim integer) RETURNS real[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_int8(rows real[], n integer, dim integer) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_int8(bytes bytea, n integer, dim integer) RETURNS real[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_int4(rows real[], n integer, dim integer) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_int4(bytes bytea, n integer, dim integer) RETURNS real[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_intpack(numbers numeric[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_intpack(bytes bytea) RETURNS numeric[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_zstd(bytes bytea) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_zstd(bytes bytea) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_txt_streams(texts text[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_txt_streams(bytes bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_fsst(texts text[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_fsst(bytes bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_zstd_dict(texts text[], OUT bytes bytea, OUT dictionary bytea) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_encode_zstd_dict(texts text[], dictionary bytea) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'lateweave_encode_zstd_dict_with' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION lateweave_decode_zstd_dict(bytes bytea, dictionary bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_dedup(texts text[], OUT pool text[], OUT map bytea) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_dedup(pool text[], map bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_chunk_ids(ids text[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_chunk_ids(bytes bytea) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_encode_spans(uris text[], starts numeric[], ends numeric[]) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION lateweave_decode_spans(bytes bytea, OUT uris text[], OUT starts numeric[], OUT ends numeric[]) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+
+COMMENT ON FUNCTION lateweave_encode_float16(real[], integer, integer) IS
+'n rows of dim components, in an array of any shape, as a section file has them with dtype float16: 2 bytes a component, rounded to the nearest, ties to even. ERROR 22000 for another number of components (DimensionMismatch), NaN and infinity (InvalidEmbeddingValue)';
+COMMENT ON FUNCTION lateweave_decode_float16(bytea, integer, integer) IS
+'the rows of 2 * n * dim bytes of float16, n x dim. ERROR 22000 for another size (EmbeddingSizeMismatch)';
+COMMENT ON FUNCTION lateweave_encode_int8(real[], integer, integer) IS
+'n rows of dim components, in an array of any shape, as a section file has them with dtype int8: 8 bytes, a float32 scale a row (its greatest magnitude / 127), a byte a component. ERROR 22000 for another number of components (DimensionMismatch), NaN and infinity (InvalidEmbeddingValue)';
+COMMENT ON FUNCTION lateweave_decode_int8(bytea, integer, integer) IS
+'the rows of 8 + 4 * n + n * dim bytes of int8, n x dim, each code times its row''s scale. ERROR 22000 for another size (EmbeddingSizeMismatch), version (UnsupportedSectionVersion) or kind of scale (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_int4(real[], integer, integer) IS
+'n rows of dim components, in an array of any shape, as a section file has them with dtype int4: 8 bytes, a float16 scale for each 64 components (their greatest magnitude / 7), half a byte a component. ERROR 22023 unless dim is a multiple of 64 (InvalidInput), 22000 for another number of components (DimensionMismatch), NaN and infinity (InvalidEmbeddingValue)';
+COMMENT ON FUNCTION lateweave_decode_int4(bytea, integer, integer) IS
+'the rows of 8 + n * dim / 32 + n * dim / 2 bytes of int4, n x dim, each code times its block''s scale. ERROR 22023 unless dim is a multiple of 64, 22000 for another size (EmbeddingSizeMismatch), version (UnsupportedSectionVersion) or kind of scale (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_intpack(numeric[]) IS
+'integers from 0 to 2^64-1 as a packed list: in blocks of 128, each with its least value and the others'' distance from it in as few bits as the block needs. ERROR 22003 for other numbers, 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_intpack(bytea) IS
+'the integers of a packed list; bytes behind it are not looked at. ERROR 22000 (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_zstd(bytea) IS
+'one Zstandard frame at level 19 without content size, as section files have them. The same bytes as the reference''s only with libzstd 1.5.7';
+COMMENT ON FUNCTION lateweave_decode_zstd(bytea) IS
+'what any number of Zstandard frames decode to; ERROR 22000 (MalformedSectionPayload) when they could expand to more than 64 MiB and 128 times their size, or are none';
+COMMENT ON FUNCTION lateweave_encode_txt_streams(text[]) IS
+'texts as text streams, encoding 10 of a section file: a Zstandard frame each. ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_txt_streams(bytea) IS
+'the texts of text streams, encoding 10. ERROR 22000 (MalformedSectionPayload), 22021 for a text with U+0000, 22P05 for one that the database''s encoding cannot hold';
+COMMENT ON FUNCTION lateweave_encode_fsst(text[]) IS
+'texts as text streams, encoding 9 of a section file: one-byte codes of up to 255 common substrings. ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_fsst(bytea) IS
+'the texts of text streams, encoding 9. ERROR 22000 (MalformedSectionPayload), 22021 for a text with U+0000, 22P05 for one that the database''s encoding cannot hold';
+COMMENT ON FUNCTION lateweave_encode_zstd_dict(text[]) IS
+'texts as text streams, encoding 5 of a section file: a Zstandard frame each, with the dictionary trained on them; NULL and NULL when they give none (fewer than 8 distinct texts, for one). ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_encode_zstd_dict(text[], bytea) IS
+'texts as text streams, encoding 5 of a section file, with a dictionary that is given. ERROR 22004 for a NULL in the array';
+COMMENT ON FUNCTION lateweave_decode_zstd_dict(bytea, bytea) IS
+'the texts of text streams, encoding 5, and their dictionary. ERROR 22000 (MalformedSectionPayload), 22021 for a text with U+0000, 22P05 for one that the database''s encoding cannot hold';
+COMMENT ON FUNCTION lateweave_encode_dedup(text[]) IS
+'the distinct texts in order of first appearance, and for each text its number among them, as section 0x0B has it. ERROR 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_dedup(text[], bytea) IS
+'the texts that a map names in a pool. ERROR 22000 (MalformedSectionPayload), 54000 when they take more than 1 GB';
+COMMENT ON FUNCTION lateweave_encode_chunk_ids(text[]) IS
+'chunk ids, sha256: and 64 lowercase hexadecimal digits each, in 32 bytes each: encoding 4 of section 0x01. ERROR 22000 for other ids (InvalidInput), 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_chunk_ids(bytea) IS
+'the chunk ids of encoding 4. ERROR 22000 (MalformedSectionPayload)';
+COMMENT ON FUNCTION lateweave_encode_spans(text[], numeric[], numeric[]) IS
+'spans as columns, encoding 4 of section 0x03: a uri, a first byte and an end from 0 to 2^64-1 each. ERROR 22023 for arrays of unequal length, 22003 for other numbers, 22004 for NULL';
+COMMENT ON FUNCTION lateweave_decode_spans(bytea) IS
+'the spans of encoding 4, as three arrays. ERROR 22000 (MalformedSectionPayload)';
+
+/* ---------------------------------------------------------------------------
  * For the DBA
  */
+
+CREATE FUNCTION lateweave_verify(source regclass, OUT object text, OUT check_name text, OUT ok boolean, OUT detail text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 10;
+
+COMMENT ON FUNCTION lateweave_verify(regclass) IS
+'opens a section file anew and checks everything about it, in the order of the format''s reference: a row for each check that passed, and a last one for the first that did not, whose check_name is the error name of the reference. ERROR 58P01, 42501 or 58030 when the file cannot be read at all, 42809 for other tables than those over a section file';
 
 CREATE FUNCTION lateweave_as_of(source regclass) RETURNS timestamptz
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10;
@@ -504,10 +665,11 @@ COMMENT ON FUNCTION lateweave_list_sources() IS
 COMMENT ON FUNCTION lateweave_kernels() IS
 'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
 COMMENT ON VIEW lateweave_sources IS
-'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). A broken source is a row with its error. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
+'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
 
 /* ---------------------------------------------------------------------------
- * The foreign-data wrapper: a vector store is a foreign table of id and tokens
+ * The foreign-data wrapper: a vector store is a foreign table of id and tokens,
+ * a section file one of its chunks
  */
 
 CREATE FUNCTION lateweave_fdw_handler() RETURNS fdw_handler
@@ -526,9 +688,9 @@ CREATE SERVER lateweave FOREIGN DATA WRAPPER lateweave;
 GRANT USAGE ON FOREIGN SERVER lateweave TO PUBLIC;
 
 COMMENT ON FOREIGN DATA WRAPPER lateweave IS
-'token vectors in vector stores on the server''s disk';
+'vectors in vector stores and section files on the server''s disk';
 COMMENT ON SERVER lateweave IS
-'sources of this server: CREATE FOREIGN TABLE name (id text NOT NULL, tokens multivector) SERVER lateweave OPTIONS (store ''directory''); options store, store_id, min_commit, writable. A relative path lies under lateweave.directory. Attaching needs superuser or pg_read_server_files, for writing pg_write_server_files too. IMPORT FOREIGN SCHEMA "directory" makes a table for each store in a directory';
+'sources of this server: CREATE FOREIGN TABLE name (id text NOT NULL, tokens multivector) SERVER lateweave OPTIONS (store ''directory''), with the options store_id, min_commit, writable; or CREATE FOREIGN TABLE name (ordinal bigint, chunk_id text, canonical_text text, canonical_bytes bytea, source_uri text, byte_start bigint, byte_end bigint, citation text, embedding real[]), any of these columns, OPTIONS (section_file ''file''), with the options space (whose vectors embedding has and scores are of) and content_hash (other content is refused). A relative path lies under lateweave.directory. Attaching needs superuser or pg_read_server_files, for writing pg_write_server_files too. IMPORT FOREIGN SCHEMA "directory" makes a table for each store and each file *.urna in a directory';
 
 CREATE FUNCTION lateweave_record_store_id() RETURNS event_trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
@@ -539,4 +701,4 @@ CREATE EVENT TRIGGER lateweave_record_store_id ON ddl_command_end
 COMMENT ON FUNCTION lateweave_record_store_id() IS
 'event trigger: records in new foreign tables of lateweave which store they were created over, as option store_id';
 COMMENT ON EVENT TRIGGER lateweave_record_store_id IS
-'records in new foreign tables of lateweave which store they were created over, so that another one in its place is refused; a missing or damaged store is an ERROR, or a WARNING when the table names its store_id';
+'records in new foreign tables of lateweave which store they were created over, so that another one in its place is refused; a missing or damaged store is an ERROR, or a WARNING when the table names its store_id; a section file always a WARNING';

@@ -14,6 +14,7 @@
 #include "kernel/maxsim.h"
 #include "server/path.h"
 #include "server/pin.h"
+#include "server/section.h"
 #include "server/source.h"
 
 PG_MODULE_MAGIC;
@@ -75,5 +76,13 @@ _PG_init(void)
 							 PGC_USERSET,
 							 0,
 							 NULL, assign_kernel, NULL);
+	DefineCustomBoolVariable("lateweave.verify_on_open",
+							 "Checks everything about a section file before its first use.",
+							 "Otherwise each part is checked when it is first used.",
+							 &lw_verify_on_open,
+							 false,
+							 PGC_USERSET,
+							 0,
+							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("lateweave");
 }

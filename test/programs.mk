@@ -11,17 +11,17 @@ FUZZ_CC ?= clang
 AARCH64_CC ?= aarch64-linux-gnu-gcc
 
 LW_BUILD = test/build
-LW_LOW = $(filter src/format/% src/kernel/% src/store/%,$(OBJS))
+LW_LOW = $(filter src/format/% src/kernel/% src/store/% src/section/%,$(OBJS))
 LW_UNIT = $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
 LW_FUZZ = $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
 LW_BENCH = $(patsubst test/bench/%.c,%,$(wildcard test/bench/bench_*.c))
 
-# Only store/ may use headers of PostgreSQL's common code; the others do not find them.
+# Only store/ and section/ may use headers of PostgreSQL's common code; the others do not find them.
 LW_CPPFLAGS = -D_GNU_SOURCE -Isrc -Itest/unit \
-	$(if $(filter src/store/%,$<),-DFRONTEND -isystem $(includedir_server))
+	$(if $(filter src/store/% src/section/%,$<),-DFRONTEND -isystem $(includedir_server))
 LW_CFLAGS = -Wall -Wextra -Wmissing-prototypes -Wdeclaration-after-statement \
 	-Werror -g -ffp-contract=off
-LW_LIBS = -L$(pkglibdir) -lpgcommon -lpgport -lm -lpthread
+LW_LIBS = -L$(pkglibdir) -lpgcommon -lpgport -lcrypto -lzstd -lm -lpthread
 
 SANITIZE = -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined
 plain_cc = $(CC) -O2 -fno-strict-aliasing -fwrapv

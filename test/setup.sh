@@ -15,6 +15,7 @@ need() {
 version=$("$PG_CONFIG" --version 2>/dev/null | sed -E 's/^PostgreSQL ([0-9]+).*/\1/') || true
 need "postgresql-${version:-15}" eval 'test -x "$("$PG_CONFIG" --bindir)/initdb"'
 need "postgresql-server-dev-${version:-15}" eval 'test -f "$("$PG_CONFIG" --pgxs)"'
+need libzstd-dev eval 'echo "#include <zstd.h>" | cc -E -x c -'
 if [ "${1:-}" = tap ]; then
 	need perl command -v prove
 	need libipc-run-perl perl -MIPC::Run -e 1

@@ -29,7 +29,10 @@ typedef enum LwStatus
 	LW_NO_MEMORY,				/* malloc failed */
 	LW_LIMIT,					/* valid, but past a limit of this reader */
 	LW_REPLACED,				/* another store, or another representation */
-	LW_OUTDATED					/* an older copy than is accepted */
+	LW_OUTDATED,				/* an older copy than is accepted */
+	LW_INVALID,					/* the caller's arguments make no sense */
+	LW_CANCELLED,				/* the caller asked to stop */
+	LW_NOT_FOUND				/* the file is good but has not what was asked for */
 } LwStatus;
 
 #define LW_PATH_SIZE 1024

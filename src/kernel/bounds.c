@@ -7,6 +7,7 @@
  */
 #include "kernel/bounds.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,8 +37,9 @@ prepare_floats(LwVectorQuery *query)
 	}
 	for (i = 0; i < whole; i++)
 		sizes[i % LW_CHUNK] += fabs((double) packed[i]);
+	/* more is a bound, too; less, by underflow, is none */
 	for (i = 0; i < LW_CHUNK; i++)
-		query->constants[i] = (float) (SPARE * (double) (2 * n + 8) * ROUNDING * sizes[i]);
+		query->constants[i] = (float) fmax(FLT_MIN, SPARE * (double) (2 * n + 8) * ROUNDING * sizes[i]);
 }
 
 /* Splits q into s * c + r. */

@@ -21,6 +21,7 @@
  * lanes, lane l having all i of some L.  M[l] is the largest |r[i]| there, or
  * 2^-40 when that is more (2^-24 for float16), and
  *		U = sum over l of (F[l] + B[l] M[l]),  B[l] = SPARE (2 n + 8) u sum |q[i]|
+ * or 2^-126 when that is more, so that B[l] does not underflow.
  * Both S and the sum of F[l] are within g(n) sum |q[i] r[i]| + n 2^-150 of
  * q . r, and sum |q[i] r[i]| <= sum over l of M[l] sum |q[i]|.  So B M holds
  * both, and the roundings of its own addition, since SPARE (1 - g(n)) > 1.01;

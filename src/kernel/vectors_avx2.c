@@ -536,7 +536,7 @@ bound_int4(LwVectorQuery *query, const LwVectorSlab *slab, size_t first,
 static int32_t
 limit(LwVectorType type, size_t dimension)
 {
-	int32_t		most = (1 << 24) / (int32_t) dimension;	/* 128 of them fit into 31 bits */
+	int32_t		most = ((1 << 24) - 1) / (int32_t) dimension;	/* sums of 128 times it fit into 31 bits */
 
 	if (type == LW_VECTOR_INT4)
 		return 127;

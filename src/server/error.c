@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 
 #include "server/error.h"
 
@@ -36,9 +37,15 @@ lw_error_code(const LwError *error)
 			return ERRCODE_OUT_OF_MEMORY;
 		case LW_LIMIT:
 			return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		case LW_INVALID:
+			return ERRCODE_INVALID_PARAMETER_VALUE;
 		case LW_REPLACED:
 		case LW_OUTDATED:
 			return ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+		case LW_CANCELLED:
+			return ERRCODE_QUERY_CANCELED;
+		case LW_NOT_FOUND:
+			return ERRCODE_UNDEFINED_OBJECT;
 	}
 	return ERRCODE_INTERNAL_ERROR;
 }
@@ -59,11 +66,18 @@ lw_error_message(const LwError *error)
 		case LW_LIMIT:
 			return psprintf(_("\"%s\" exceeds a limit: expected %s, found %s"),
 							error->path, error->expected, error->found);
+		case LW_INVALID:
+			return psprintf(_("expected %s, found %s"), error->expected, error->found);
 		case LW_REPLACED:
-			return psprintf(_("\"%s\" was replaced by a different store: expected %s, found %s"),
+			return psprintf(_("\"%s\" was replaced: expected %s, found %s"),
 							error->path, error->expected, error->found);
 		case LW_OUTDATED:
 			return psprintf(_("\"%s\" is of an older copy of the store: expected %s, found %s"),
+							error->path, error->expected, error->found);
+		case LW_CANCELLED:
+			return psprintf(_("reading \"%s\" was cancelled"), error->path);
+		case LW_NOT_FOUND:
+			return psprintf(_("\"%s\" does not have that: expected %s, found %s"),
 							error->path, error->expected, error->found);
 		default:
 			return psprintf(_("\"%s\" is damaged: expected %s, found %s"),
@@ -114,8 +128,12 @@ report_denied(const LwError *error)
 void
 lw_report(int elevel, const LwError *error)
 {
-	char	   *message = lw_error_message(error);
+	char	   *message;
 
+	/* who asked for the cancellation says why */
+	if (error->status == LW_CANCELLED)
+		CHECK_FOR_INTERRUPTS();
+	message = lw_error_message(error);
 	if (errstart(elevel, TEXTDOMAIN))
 	{
 		errcode(lw_error_code(error));
@@ -127,14 +145,15 @@ lw_report(int elevel, const LwError *error)
 		else if (error->name != NULL)
 			errdetail_internal("%s.", error->name);
 		if (error->status == LW_MISSING)
-			errhint("If the store was moved, change the option \"store\" of the foreign table; "
-					"if this server was restored or upgraded, restore the store's directory too.");
+			errhint("If it was moved, change the foreign table's option that names it; "
+					"if this server was restored or upgraded, restore the source's files too.");
 		else if (error->status == LW_TRUNCATED)
 			errhint("Published files must never be changed in place. Restore the file, then repeat the statement.");
 		else if (error->status == LW_MALFORMED)
-			errhint("Restore it from a copy of the store.");
+			errhint("Restore it from a copy.");
 		else if (error->status == LW_REPLACED)
-			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id.");
+			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id, "
+					"or OPTIONS (SET content_hash ...) with the new section file's.");
 		else if (error->status == LW_OUTDATED)
 			errhint("Restore a newer copy, or lower the option min_commit of the foreign table.");
 		errfinish(__FILE__, __LINE__, __func__);

@@ -60,7 +60,7 @@ convert(const char *utf8, size_t size, size_t *result_size)
 	if (room > MaxAllocSize)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document id of %zu bytes is too long to be converted", size)));
+				 errmsg("string of %zu bytes is too long to be converted", size)));
 	result = palloc(room);
 	if (pg_do_encoding_conversion_buf(procedure, PG_UTF8, GetDatabaseEncoding(),
 									  (unsigned char *) utf8, (int) size,
@@ -74,31 +74,58 @@ convert(const char *utf8, size_t size, size_t *result_size)
 }
 
 text *
-lw_id_to_text(const char *id, size_t size, const char *source)
+lw_utf8_to_text(const char *utf8, size_t size, int *code)
 {
 	char	   *converted;
 	size_t		converted_size;
+	text	   *result;
+
+	if (memchr(utf8, '\0', size) != NULL)
+	{
+		*code = ERRCODE_CHARACTER_NOT_IN_REPERTOIRE;
+		return NULL;
+	}
+	if (same_encoding())
+		return cstring_to_text_with_len(utf8, (int) size);
+	converted = convert(utf8, size, &converted_size);
+	if (converted == NULL)
+	{
+		*code = ERRCODE_UNTRANSLATABLE_CHARACTER;
+		return NULL;
+	}
+	result = cstring_to_text_with_len(converted, (int) converted_size);
+	pfree(converted);
+	return result;
+}
+
+void
+lw_report_text(int code, const char *what, const char *source)
+{
+	if (code == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE)
+		ereport(ERROR,
+				(errcode(code),
+				 errmsg("%s in \"%s\" contains U+0000, which a text cannot hold", what, source)));
+	ereport(ERROR,
+			(errcode(code),
+			 errmsg("%s in \"%s\" has no equivalent in the database's encoding \"%s\"",
+					what, source, GetDatabaseEncodingName()),
+			 errhint("Use a database of encoding UTF8.")));
+}
+
+text *
+lw_id_to_text(const char *id, size_t size, const char *source)
+{
+	text	   *result;
+	int			code;
 
 	if (size > MaxAllocSize - VARHDRSZ)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("document id of %zu bytes in \"%s\" is too long for a text", size, source)));
-	if (memchr(id, '\0', size) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
-				 errmsg("document id \"%s\" in \"%s\" contains U+0000, which a text cannot hold",
-						lw_id_for_message(id, size), source)));
-	if (same_encoding())
-		return cstring_to_text_with_len(id, (int) size);
-
-	converted = convert(id, size, &converted_size);
-	if (converted == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNTRANSLATABLE_CHARACTER),
-				 errmsg("document id \"%s\" in \"%s\" has no equivalent in the database's encoding \"%s\"",
-						lw_id_for_message(id, size), source, GetDatabaseEncodingName()),
-				 errhint("Use a database of encoding UTF8.")));
-	return cstring_to_text_with_len(converted, (int) converted_size);
+	result = lw_utf8_to_text(id, size, &code);
+	if (result == NULL)
+		lw_report_text(code, psprintf("document id \"%s\"", lw_id_for_message(id, size)), source);
+	return result;
 }
 
 /* Appends bytes with everything outside printable ASCII escaped as \xNN. */

@@ -24,6 +24,15 @@ extern LwString lw_id_from_text(const text *id);
  */
 extern text *lw_id_to_text(const char *id, size_t size, const char *source);
 
+/*
+ * The same for any string of at most MaxAllocSize - VARHDRSZ bytes, valid
+ * UTF-8.  NULL where lw_id_to_text raises, with the SQLSTATE for lw_report_text.
+ */
+extern text *lw_utf8_to_text(const char *utf8, size_t size, int *code);
+
+/* Raises it; `what` says which string of the source it is. */
+extern void lw_report_text(int code, const char *what, const char *source) pg_attribute_noreturn();
+
 /* An id for a message: cut, in the database's encoding, what that cannot hold escaped. */
 extern char *lw_id_for_message(const char *id, size_t size);
 

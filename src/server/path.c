@@ -104,3 +104,13 @@ lw_check_attach_privilege(const char *path, bool writable)
 				 errmsg("permission denied to attach \"%s\" for writing", path),
 				 errdetail("Only a superuser or a member of the role pg_write_server_files may have files of the server written.")));
 }
+
+void
+lw_check_write_privilege(const char *path)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to write \"%s\"", path),
+				 errdetail("Only a superuser or a member of the role pg_write_server_files may have files of the server written.")));
+}

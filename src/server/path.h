@@ -33,4 +33,7 @@ extern bool lw_path_is_inside(const char *absolute);
 /* ERROR 42501 unless the current user may attach files of the server (also for writing). */
 extern void lw_check_attach_privilege(const char *path, bool writable);
 
+/* ERROR 42501 unless the current user may have files of the server written. */
+extern void lw_check_write_privilege(const char *path);
+
 #endif							/* LW_SERVER_PATH_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pin.c
- *	  What a statement sees of a source: one view, until it ends.
+ *	  What a statement sees of a source: one content, until it ends.
  *
  * Pins are few, and the one that was used last nearly always serves again, so
  * they are a list with the last used in front.  A function that
@@ -35,9 +35,9 @@ typedef struct Pin
 	ResourceOwner owner;
 	uint64		generation;		/* of the definition that was checked */
 	Oid			select_checked;	/* role whose SELECT was checked, or InvalidOid */
-	uint64		definition;		/* of the table, when the view was pinned */
-	uint64		store;			/* serial of the store whose view it is */
-	LwView	   *view;
+	uint64		definition;		/* of the table, when the content was pinned */
+	uint64		store;			/* serial of the store whose view it is; 0 for a section file */
+	LwContent	content;
 
 	/* the snapshot; all zero when the whole transaction shares the pin */
 	TransactionId xmin;
@@ -56,7 +56,7 @@ drop_pin(Pin *pin)
 {
 	dlist_delete(&pin->node);
 	npins--;
-	lw_view_release(pin->view);
+	lw_content_release(pin->content);
 	pfree(pin);
 }
 
@@ -146,12 +146,12 @@ find_view(const LwStore *store, ResourceOwner owner, Snapshot snapshot)
 		Pin		   *pin = dlist_container(Pin, node, iter.cur);
 
 		if (pin->store == store->serial && pin->owner == owner && same_snapshot(pin, snapshot))
-			return pin->view;
+			return pin->content.view;
 	}
 	return NULL;
 }
 
-/* A pin without a view yet. */
+/* A pin without content yet. */
 static Pin *
 make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot)
 {
@@ -180,15 +180,16 @@ make_pin(Oid relid, ResourceOwner owner, Snapshot snapshot)
 	return pin;
 }
 
-/* Has the pin hold this view: its first, or another when the table was altered within the statement. */
+/* Has the pin hold this content: its first, or another when the table was altered within the statement. */
 static void
-set_view(Pin *pin, const LwSource *source, LwView *view)
+set_content(Pin *pin, const LwSource *source, LwContent content)
 {
-	lw_view_retain(view);
-	lw_view_release(pin->view);
-	pin->view = view;
+	LwContent	before = pin->content;
+
+	pin->content = lw_content_retain(content);
+	lw_content_release(before);
 	pin->definition = source->definition;
-	pin->store = source->store->serial;
+	pin->store = source->kind == LW_SOURCE_STORE ? source->store->serial : 0;
 }
 
 /*
@@ -197,7 +198,7 @@ set_view(Pin *pin, const LwSource *source, LwView *view)
  * the files back.
  */
 static LwStatus
-pin_source(Oid relid, Oid role, LwView **view, LwError *error)
+pin_source(Oid relid, Oid role, LwContent *content, LwError *error)
 {
 	Snapshot	snapshot;
 	ResourceOwner owner = current_owner(&snapshot);
@@ -214,7 +215,7 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 	if (pin != NULL && pin->generation == generation &&
 		(!OidIsValid(role) || pin->select_checked == role))
 	{
-		*view = pin->view;
+		*content = pin->content;
 		return LW_OK;
 	}
 
@@ -223,8 +224,7 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 	source = lw_source_lookup(relid);
 	if (pin == NULL || pin->definition != source->definition)
 	{
-		LwView	   *current;
-		LwView	   *shared;
+		LwContent	current;
 
 		status = lw_source_follow(source, &current, error);
 		if (status != LW_OK)
@@ -232,44 +232,68 @@ pin_source(Oid relid, Oid role, LwView **view, LwError *error)
 		/* first the pin, which may take the place of the one that is to be shared with */
 		if (pin == NULL)
 			pin = make_pin(relid, owner, snapshot);
-		shared = find_view(source->store, owner, snapshot);
-		if (shared != NULL && source->has_min_commit && shared->manifest.commit < source->min_commit)
-			shared = NULL;
-		set_view(pin, source, shared ? shared : current);
+		if (source->kind == LW_SOURCE_STORE)
+		{
+			LwView	   *shared = find_view(source->store, owner, snapshot);
+
+			if (shared != NULL && (!source->has_min_commit || shared->manifest.commit >= source->min_commit))
+				current.view = shared;
+		}
+		set_content(pin, source, current);
 	}
 	pin->generation = generation;
 	if (OidIsValid(role))
 		pin->select_checked = role;
-	*view = pin->view;
+	*content = pin->content;
 	return LW_OK;
 }
 
-LwView *
+LwContent
 lw_pin(Oid relid)
 {
 	LwError		error;
-	LwView	   *view;
+	LwContent	content;
 
 	error.path[0] = '\0';
-	if (pin_source(relid, GetUserId(), &view, &error) != LW_OK)
+	if (pin_source(relid, GetUserId(), &content, &error) != LW_OK)
 		lw_report(ERROR, &error);
-	return view;
+	return content;
 }
 
 LwView *
+lw_pin_store(Oid relid)
+{
+	LwContent	content = lw_pin(relid);
+
+	if (content.view == NULL)
+		lw_source_wrong_kind(relid, LW_SOURCE_STORE);
+	return content.view;
+}
+
+LwSection *
+lw_pin_section(Oid relid)
+{
+	LwContent	content = lw_pin(relid);
+
+	if (content.section == NULL)
+		lw_source_wrong_kind(relid, LW_SOURCE_SECTION);
+	return content.section;
+}
+
+LwContent
 lw_pin_checked(Oid relid)
 {
 	LwError		error;
-	LwView	   *view;
+	LwContent	content;
 
 	error.path[0] = '\0';
-	if (pin_source(relid, InvalidOid, &view, &error) != LW_OK)
+	if (pin_source(relid, InvalidOid, &content, &error) != LW_OK)
 		lw_report(ERROR, &error);
-	return view;
+	return content;
 }
 
 LwStatus
-lw_pin_try(Oid relid, LwView **view, LwError *error)
+lw_pin_try(Oid relid, LwContent *content, LwError *error)
 {
-	return pin_source(relid, InvalidOid, view, error);
+	return pin_source(relid, InvalidOid, content, error);
 }

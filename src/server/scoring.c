@@ -184,12 +184,12 @@ lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t 
 }
 
 void
-lw_report_kernel_time(const LwView *view)
+lw_report_kernel_time(const char *path)
 {
 	if (kernel_documents > 0)
 		ereport(DEBUG1,
 				(errmsg_internal("\"%s\": " UINT64_FORMAT " documents scored in %.3f ms of the kernel \"%s\"",
-								 view->directory, kernel_documents, INSTR_TIME_GET_MILLISEC(kernel_time),
+								 path, kernel_documents, INSTR_TIME_GET_MILLISEC(kernel_time),
 								 lw_kernel_names[lw_kernel_active()])));
 	INSTR_TIME_SET_ZERO(kernel_time);
 	kernel_documents = 0;

@@ -40,7 +40,7 @@ extern void lw_score_best(const LwView *view, LwQuery *query, const LwPlace *pla
  * For the calls that score many documents: says at DEBUG1 how many there
  * were and how long the kernel took, of all that was scored since the last call.
  */
-extern void lw_report_kernel_time(const LwView *view);
+extern void lw_report_kernel_time(const char *path);
 
 /* Reports a problem with one document. Does not return. */
 extern void lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem) pg_attribute_noreturn();

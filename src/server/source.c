@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * source.c
- *	  Foreign tables of lateweave and the stores behind them.
+ *	  Foreign tables of lateweave and the files behind them.
  *
  * Two tables in this backend: sources by relation, and stores by directory
  * (device and inode), so that a store is mapped once however many tables
- * name it and however its path is spelled.
+ * name it and however its path is spelled.  Section files are kept by
+ * server/section.c; each source holds a reference to its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +33,7 @@
 #include "server/ids.h"
 #include "server/path.h"
 #include "server/source.h"
+#include "section/citation.h"
 
 #define HANDLER "lateweave_fdw_handler"
 
@@ -75,6 +77,62 @@ lw_is_lateweave_wrapper(Oid fdwid)
 	return ours;
 }
 
+const char *
+lw_path_option(LwSourceKind kind)
+{
+	return kind == LW_SOURCE_STORE ? "store" : "section_file";
+}
+
+/* A content hash as lw_section_content_hash writes it. */
+static char *
+get_content_hash(DefElem *option)
+{
+	char	   *value = defGetString(option);
+
+	if (strncmp(value, "sha256:", 7) != 0 || strlen(value) != LW_TEXT_HASH_SIZE ||
+		strspn(value + 7, "0123456789abcdef") != LW_TEXT_HASH_SIZE - 7)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"content_hash\": \"%s\"", value),
+				 errhint("It takes \"sha256:\" and 64 lowercase hexadecimal digits, as lateweave_section_info gives it.")));
+	return value;
+}
+
+/* That every option is one of the source's kind. */
+static void
+check_option_names(List *options, LwSourceKind kind)
+{
+	static const char *const names[][4] = {
+		[LW_SOURCE_STORE] = {"store", "store_id", "min_commit", "writable"},
+		[LW_SOURCE_SECTION] = {"section_file", "space", "content_hash", NULL}
+	};
+	ListCell   *cell;
+
+	foreach(cell, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+		bool		known = false;
+		int			i;
+
+		for (i = 0; i < 4 && names[kind][i] != NULL; i++)
+			known |= strcmp(option->defname, names[kind][i]) == 0;
+		if (known)
+			continue;
+		if (kind == LW_SOURCE_SECTION && strcmp(option->defname, "store") == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+					 errmsg("options \"store\" and \"section_file\" exclude each other"),
+					 errhint("A source is either a vector store or a section file.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+				 errmsg("invalid option \"%s\"", option->defname),
+				 kind == LW_SOURCE_STORE ?
+				 errhint("Valid options of a foreign table of lateweave are: store, store_id, min_commit, writable; "
+						 "or section_file, space, content_hash.") :
+				 errhint("Valid options of a foreign table over a section file are: section_file, space, content_hash.")));
+	}
+}
+
 void
 lw_parse_source_options(List *options, LwSourceOptions *result)
 {
@@ -82,11 +140,19 @@ lw_parse_source_options(List *options, LwSourceOptions *result)
 
 	memset(result, 0, sizeof(*result));
 	foreach(cell, options)
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "section_file") == 0)
+			result->kind = LW_SOURCE_SECTION;
+	check_option_names(options, result->kind);
+	foreach(cell, options)
 	{
 		DefElem    *option = lfirst_node(DefElem, cell);
 
-		if (strcmp(option->defname, "store") == 0)
-			result->store = defGetString(option);
+		if (strcmp(option->defname, lw_path_option(result->kind)) == 0)
+			result->path = defGetString(option);
+		else if (strcmp(option->defname, "space") == 0)
+			result->space = defGetString(option);
+		else if (strcmp(option->defname, "content_hash") == 0)
+			result->content_hash = get_content_hash(option);
 		else if (strcmp(option->defname, "store_id") == 0)
 			result->store_id = defGetString(option);
 		else if (strcmp(option->defname, "writable") == 0)
@@ -105,25 +171,59 @@ lw_parse_source_options(List *options, LwSourceOptions *result)
 						 errhint("It takes a commit number, from 0 to 18446744073709551615.")));
 			result->has_min_commit = true;
 		}
-		else
-			ereport(ERROR,
-					(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-					 errmsg("invalid option \"%s\"", option->defname),
-					 errhint("Valid options of a foreign table of lateweave are: store, store_id, min_commit, writable.")));
 	}
+}
+
+LwContent
+lw_content_retain(LwContent content)
+{
+	if (content.view != NULL)
+		lw_view_retain(content.view);
+	if (content.section != NULL)
+		lw_section_retain(content.section);
+	return content;
+}
+
+void
+lw_content_release(LwContent content)
+{
+	if (content.view != NULL)
+		lw_view_release(content.view);
+	if (content.section != NULL)
+		lw_section_release(content.section);
+}
+
+const char *
+lw_content_path(LwContent content)
+{
+	return content.view != NULL ? content.view->directory : content.section->path;
+}
+
+static void
+forget_section(LwSource *source)
+{
+	LwSection  *section = source->section;
+
+	source->section = NULL;
+	source->content_checked = false;
+	if (section != NULL)
+		lw_section_release(section);
 }
 
 static void
 forget_definition(LwSource *source)
 {
-	if (source->option != NULL)
-		pfree(source->option);
-	if (source->path != NULL)
-		pfree(source->path);
-	if (source->store_id != NULL)
-		pfree(source->store_id);
-	source->option = source->path = source->store_id = NULL;
+	char	  **strings[] = {&source->option, &source->path, &source->store_id, &source->space, &source->content_hash};
+	int			i;
+
+	for (i = 0; i < (int) lengthof(strings); i++)
+	{
+		if (*strings[i] != NULL)
+			pfree(*strings[i]);
+		*strings[i] = NULL;
+	}
 	source->store = NULL;
+	forget_section(source);
 }
 
 void
@@ -212,24 +312,32 @@ read_definition(LwSource *source, Oid relid)
 				 errhint("A source is a foreign table of a server with the foreign-data wrapper lateweave.")));
 
 	lw_parse_source_options(table->options, &options);
-	if (options.store == NULL)
+	if (options.path == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("foreign table \"%s\" has no option \"store\"", get_rel_name(relid))));
-	lw_check_path("store", options.store);
-	path = lw_resolve_path(options.store);
+				 errmsg("foreign table \"%s\" has no option \"store\" or \"section_file\"", get_rel_name(relid))));
+	lw_check_path(lw_path_option(options.kind), options.path);
+	path = lw_resolve_path(options.path);
 	source->writable = options.writable;
-	if (same_option(source->option, options.store) && same_option(source->path, path) &&
+	if (source->kind == options.kind &&
+		same_option(source->option, options.path) && same_option(source->path, path) &&
 		same_option(source->store_id, options.store_id) &&
+		same_option(source->space, options.space) &&
+		same_option(source->content_hash, options.content_hash) &&
 		source->has_min_commit == options.has_min_commit && source->min_commit == options.min_commit)
 		return;
 
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	forget_definition(source);
-	source->option = pstrdup(options.store);
+	source->kind = options.kind;
+	source->option = pstrdup(options.path);
 	source->path = pstrdup(path);
 	if (options.store_id != NULL)
 		source->store_id = pstrdup(options.store_id);
+	if (options.space != NULL)
+		source->space = pstrdup(options.space);
+	if (options.content_hash != NULL)
+		source->content_hash = pstrdup(options.content_hash);
 	source->has_min_commit = options.has_min_commit;
 	source->min_commit = options.min_commit;
 	source->definition = ++last_definition;
@@ -268,7 +376,7 @@ lw_source_lookup(Oid relid)
 	return source;
 }
 
-/* Forgets stores that no table names any more, so that a backend does not keep files of the past mapped. */
+/* Forgets what no table names any more, so that a backend does not keep files of the past mapped. */
 void
 lw_source_forget_unused(void)
 {
@@ -285,13 +393,15 @@ lw_source_forget_unused(void)
 	{
 		StoreKey	key;
 
-		if (source->store == NULL)
+		if (source->store == NULL && source->section == NULL)
 			continue;
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source->relid)))
 		{
 			source->store = NULL;
-			continue;
+			forget_section(source);
 		}
+		if (source->store == NULL)
+			continue;
 		memset(&key, 0, sizeof(key));
 		key.device = source->store->device;
 		key.inode = source->store->inode;
@@ -311,6 +421,16 @@ lw_source_forget_unused(void)
 	}
 }
 
+LwStatus
+lw_source_check_inside(const LwSource *source, LwError *error)
+{
+	lw_error_path(error, NULL, source->path);
+	if (!is_absolute_path(source->option) && !lw_path_is_inside(source->path))
+		return lw_fail(error, LW_DENIED, "PathLeavesDirectory", -1,
+					   "a path inside lateweave.directory", "a symbolic link that leads out of it");
+	return LW_OK;
+}
+
 /* The store that lies at the source's path now. */
 static LwStatus
 find_store(LwSource *source, LwError *error)
@@ -324,9 +444,9 @@ find_store(LwSource *source, LwError *error)
 	status = lw_store_identify(source->path, &key.device, &key.inode, error);
 	if (status != LW_OK)
 		return status;
-	if (!is_absolute_path(source->option) && !lw_path_is_inside(source->path))
-		return lw_fail(error, LW_DENIED, "PathLeavesDirectory", -1,
-					   "a path inside lateweave.directory", "a symbolic link that leads out of it");
+	status = lw_source_check_inside(source, error);
+	if (status != LW_OK)
+		return status;
 	entry = hash_search(stores, &key, HASH_FIND, NULL);
 	if (entry == NULL)
 	{
@@ -374,8 +494,46 @@ check_identity(const LwSource *source, const LwView *view, LwError *error)
 	return LW_OK;
 }
 
-LwStatus
-lw_source_follow(LwSource *source, LwView **view, LwError *error)
+/* The source's section file as it is at its path now. */
+static LwStatus
+follow_section(LwSource *source, LwError *error)
+{
+	struct stat status;
+	LwSection  *section;
+	LwStatus	result;
+	char		hash[LW_TEXT_HASH_SIZE + 1];
+
+	lw_error_path(error, NULL, source->path);
+	if (stat(source->path, &status) != 0)
+		return lw_fail_errno(error, errno, "open");
+	if (source->section == NULL || !lw_section_is_current(source->section, &status))
+	{
+		result = lw_source_check_inside(source, error);
+		if (result != LW_OK)
+			return result;
+		forget_section(source);
+		lw_source_forget_unused();
+		result = lw_section_get(source->path, &status, &section, error);
+		if (result != LW_OK)
+			return result;
+		source->section = section;
+	}
+	if (source->content_hash == NULL || source->content_checked)
+		return LW_OK;
+	result = lw_section_content_hash(source->section->file, hash, error);
+	if (result != LW_OK)
+		return result;
+	lw_error_path(error, NULL, source->path);
+	if (strcmp(hash, source->content_hash) != 0)
+		return lw_fail(error, LW_REPLACED, "ContentHashMismatch", -1, "the content_hash in the foreign table's options",
+					   "\"%s\" instead of \"%s\"", hash, source->content_hash);
+	source->content_checked = true;
+	return LW_OK;
+}
+
+/* The source's store as it is at its path now. */
+static LwStatus
+follow_store(LwSource *source, LwView **view, LwError *error)
 {
 	LwStatus	status;
 	bool		moved = false;
@@ -408,15 +566,44 @@ lw_source_follow(LwSource *source, LwView **view, LwError *error)
 				   "another directory at each of %d attempts", attempt);
 }
 
-LwView *
-lw_source_last_view(LwSource *source)
+LwStatus
+lw_source_follow(LwSource *source, LwContent *content, LwError *error)
 {
-	LwView	   *view;
+	LwStatus	status;
+
+	content->view = NULL;
+	content->section = NULL;
+	if (source->kind == LW_SOURCE_STORE)
+		return follow_store(source, &content->view, error);
+	status = follow_section(source, error);
+	content->section = source->section;
+	return status;
+}
+
+bool
+lw_source_last_content(LwSource *source, LwContent *content)
+{
 	LwError		ignored;
 
-	if (source->store != NULL && source->store->view != NULL)
-		return source->store->view;
-	return lw_source_follow(source, &view, &ignored) == LW_OK ? view : NULL;
+	content->view = source->store != NULL ? source->store->view : NULL;
+	content->section = source->section;
+	if (content->view != NULL || content->section != NULL)
+		return true;
+	ignored.path[0] = '\0';
+	return lw_source_follow(source, content, &ignored) == LW_OK;
+}
+
+void
+lw_source_wrong_kind(Oid relid, LwSourceKind expected)
+{
+	if (expected == LW_SOURCE_STORE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a section file, not a vector store", get_rel_name(relid))));
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is a vector store, not a section file", get_rel_name(relid)),
+			 errhint("This works on foreign tables with the option \"section_file\".")));
 }
 
 void

@@ -11,7 +11,27 @@
 #include "postgres.h"
 #include "nodes/pg_list.h"
 
+#include "server/section.h"
 #include "store/follow.h"
+
+typedef enum LwSourceKind
+{
+	LW_SOURCE_STORE,
+	LW_SOURCE_SECTION
+} LwSourceKind;
+
+/* What is read of a source: of its kind one is set, the other NULL. */
+typedef struct LwContent
+{
+	LwView	   *view;			/* of a store */
+	LwSection  *section;
+} LwContent;
+
+extern LwContent lw_content_retain(LwContent content);
+extern void lw_content_release(LwContent content);
+
+/* The path of the store's directory or of the section file, for messages. */
+extern const char *lw_content_path(LwContent content);
 
 /*
  * What a backend knows of one foreign table.  Lives as long as the backend;
@@ -22,6 +42,7 @@ typedef struct LwSource
 	Oid			relid;			/* hash key */
 	bool		valid;			/* what follows is that of the catalog */
 	uint64		definition;		/* another number when what follows has changed */
+	LwSourceKind kind;
 	char	   *option;			/* the path as the option has it */
 	char	   *path;			/* absolute */
 	char	   *store_id;		/* as lw_string_for_server gives it, or NULL when none is recorded */
@@ -29,6 +50,10 @@ typedef struct LwSource
 	bool		has_min_commit;
 	uint64		min_commit;
 	LwStore    *store;			/* the directory last found at `path`, shared by all its tables */
+	char	   *space;			/* of a section file: whose vectors are the table's, or NULL */
+	char	   *content_hash;	/* what its content must be, or NULL */
+	LwSection  *section;		/* the file last found at `path`; holds a reference */
+	bool		content_checked;	/* of `section` */
 } LwSource;
 
 /* Goes up when the definition or the privileges of some source may have changed. */
@@ -42,19 +67,25 @@ extern uint64 lw_source_generation;
 extern LwSource *lw_source_lookup(Oid relid);
 
 /*
- * The current view of a source, kept by its store: retain it to keep it.
- * One stat when nothing has changed.  Fails as lw_store_follow does and
- * besides with LW_REPLACED (StoreIdMismatch) when the store is not the one that the
+ * The current content of a source, kept by it: retain it to keep it.
+ * One stat when nothing has changed.  Fails as lw_store_follow and lw_section_open do and
+ * besides with LW_REPLACED (StoreIdMismatch, ContentHashMismatch) when it is not what the
  * table remembers; LW_OUTDATED (BelowMinCommit); LW_DENIED (PathLeavesDirectory) when a relative path leads out of lateweave.directory.  Raises nothing.
  */
-extern LwStatus lw_source_follow(LwSource *source, LwView **view, LwError *error);
+extern LwStatus lw_source_follow(LwSource *source, LwContent *content, LwError *error);
 
 /*
- * The view of a source that was followed last, or if there is none the
- * current one; NULL when that cannot be read.  For estimates: costs no look
+ * The content of a source that was followed last, or if there is none the
+ * current one; false when that cannot be read.  For estimates: costs no look
  * at the disk where the statement itself will take one.
  */
-extern LwView *lw_source_last_view(LwSource *source);
+extern bool lw_source_last_content(LwSource *source, LwContent *content);
+
+/* ERROR 42809: the table is not of the kind that was expected. */
+extern void lw_source_wrong_kind(Oid relid, LwSourceKind expected) pg_attribute_noreturn();
+
+/* Whether a path follows no symbolic link out of lateweave.directory, when its option is relative. */
+extern LwStatus lw_source_check_inside(const LwSource *source, LwError *error);
 
 /* Locks the table for reading and checks SELECT for the current user, as SQL would. */
 extern void lw_source_check_select(Oid relid);
@@ -65,20 +96,26 @@ extern bool lw_is_lateweave_wrapper(Oid fdwid);
 /* Values of a table's options, from a list of DefElem, without opening anything; strings point into the list. */
 typedef struct LwSourceOptions
 {
-	const char *store;			/* or NULL */
+	LwSourceKind kind;
+	const char *path;			/* the option store or section_file, or NULL */
 	const char *store_id;		/* in the database's encoding, or NULL */
 	bool		writable;
 	bool		has_min_commit;
 	uint64		min_commit;
+	const char *space;			/* in the database's encoding, or NULL */
+	const char *content_hash;	/* "sha256:" and 64 lowercase hex digits, or NULL */
 } LwSourceOptions;
 
-/* ERROR HV00D for an unknown option, 22023 for a bad value. */
+/* The option that names the path. */
+extern const char *lw_path_option(LwSourceKind kind);
+
+/* ERROR HV00D for an unknown option and one of the other kind, 22023 for a bad value. */
 extern void lw_parse_source_options(List *options, LwSourceOptions *result);
 
 /* Has every definition read again when it is next used. */
 extern void lw_source_forget_definitions(void);
 
-/* Forgets stores that no table names any more: a table that is new over such a directory starts afresh. */
+/* Forgets stores and section files that no table names any more: a table that is new over such a directory starts afresh. */
 extern void lw_source_forget_unused(void);
 
 extern void lw_source_init(void);

@@ -3,8 +3,8 @@
  * fdw.c
  *	  Planning a scan of a foreign table, and the wrapper's handler.
  *
- * The planner looks at the store as it is now, and only for numbers: what the
- * statement sees is pinned by the executor.  A store that cannot be read gets
+ * The planner looks at the source as it is now, and only for numbers: what the
+ * statement sees is pinned by the executor.  A source that cannot be read gets
  * made-up numbers here, so that the error comes when the scan begins, after
  * privileges were checked.
  *
@@ -33,31 +33,22 @@ PG_FUNCTION_INFO_V1(lateweave_fdw_handler);
 /* What planning knows of one scan; rel->fdw_private. */
 typedef struct LwRelation
 {
-	AttrNumber	id;				/* the column by which lookups go */
+	LwColumns	columns;		/* those by which lookups go are among them */
 	LwColumns	wanted;			/* the columns that the query needs from the scan */
 	double		documents;
 	double		segments;
 	double		tokens;			/* of a document */
 	double		dimension;
 	double		document_bytes; /* of its vectors in the files */
+	double		text_bytes;		/* of its text */
 } LwRelation;
 
-/* Numbers of the store, or a guess. */
 static void
-estimate_store(Oid relid, LwRelation *relation)
+estimate_store(const LwView *view, LwRelation *relation)
 {
 	double		rows = 0;
 	double		tokens = 0;
-	LwView	   *view = lw_source_last_view(lw_source_lookup(relid));
 	size_t		i;
-
-	relation->documents = 1000;
-	relation->segments = 1;
-	relation->tokens = 100;
-	relation->dimension = 128;
-	relation->document_bytes = relation->tokens * relation->dimension;
-	if (view == NULL)
-		return;
 
 	for (i = 0; i < view->manifest.nsegments; i++)
 	{
@@ -73,6 +64,40 @@ estimate_store(Oid relid, LwRelation *relation)
 	relation->document_bytes = relation->tokens *
 		(view->manifest.encoding == LW_INT8 ? relation->dimension + sizeof(float4) :
 		 relation->dimension * sizeof(float4));
+}
+
+static void
+estimate_section(const LwSection *section, LwRelation *relation)
+{
+	const LwSectionEntry *vectors = lw_section_find(section->file, LW_SECTION_EMBEDDINGS);
+	const LwSectionEntry *texts = lw_section_find(section->file, LW_SECTION_TEXTS);
+	double		rows = Max(section->file->rows, 1);
+
+	relation->documents = section->file->rows;
+	relation->tokens = 1;
+	relation->dimension = section->file->dimension;
+	relation->document_bytes = vectors != NULL ? vectors->size / rows : 0;
+	relation->text_bytes = texts != NULL ? texts->size / rows : 0;
+}
+
+/* Numbers of the source, or a guess. */
+static void
+estimate_source(Oid relid, LwRelation *relation)
+{
+	LwContent	content;
+
+	relation->documents = 1000;
+	relation->segments = 1;
+	relation->tokens = 100;
+	relation->dimension = 128;
+	relation->document_bytes = relation->tokens * relation->dimension;
+	relation->text_bytes = 0;
+	if (!lw_source_last_content(lw_source_lookup(relid), &content))
+		return;
+	if (content.view != NULL)
+		estimate_store(content.view, relation);
+	else
+		estimate_section(content.section, relation);
 }
 
 /* Whether a column is among those of pull_varattnos; a whole-row reference has them all. */
@@ -92,13 +117,46 @@ keep_wanted(RelOptInfo *rel, const LwLookup *lookup, LwColumns *columns)
 {
 	Bitmapset  *attributes = NULL;
 	ListCell   *cell;
+	int			i;
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attributes);
 	foreach(cell, rel->baserestrictinfo)
 		if (lookup == NULL || lfirst(cell) != lookup->clause)
 			pull_varattnos((Node *) lfirst_node(RestrictInfo, cell)->clause, rel->relid, &attributes);
-	columns->id = if_wanted(columns->id, attributes);
-	columns->tokens = if_wanted(columns->tokens, attributes);
+	for (i = 0; i < LW_COLUMNS; i++)
+		columns->at[i] = if_wanted(columns->at[i], attributes);
+}
+
+/* Estimated width of a column that has no fixed one, if the scan fills it. */
+static void
+set_width(RelOptInfo *rel, const LwRelation *relation, LwColumn column, double bytes)
+{
+	AttrNumber	at = relation->wanted.at[column];
+
+	if (at != InvalidAttrNumber)
+		rel->attr_widths[at - rel->min_attr] = (int32) Min(bytes, MaxAllocSize);
+}
+
+/* Whether rows have vectors. */
+static bool
+wants_vectors(const LwRelation *relation)
+{
+	return relation->wanted.at[LW_COLUMN_TOKENS] != InvalidAttrNumber ||
+		relation->wanted.at[LW_COLUMN_EMBEDDING] != InvalidAttrNumber;
+}
+
+/* Bytes in the files that are read for a document. */
+static double
+bytes_read(const LwRelation *relation)
+{
+	double		bytes = 0;
+
+	if (wants_vectors(relation))
+		bytes += relation->document_bytes;
+	if (relation->wanted.at[LW_COLUMN_CANONICAL_TEXT] != InvalidAttrNumber ||
+		relation->wanted.at[LW_COLUMN_CANONICAL_BYTES] != InvalidAttrNumber)
+		bytes += relation->text_bytes;
+	return bytes;
 }
 
 /* GetForeignRelSize: how many rows, and how wide. */
@@ -110,19 +168,20 @@ estimate_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	LwLookup	lookup;
 	bool		has_lookup;
 
-	lw_match_columns(table, &relation->wanted);
+	lw_match_columns(table, &relation->columns);
 	table_close(table, NoLock);
-	relation->id = relation->wanted.id;
-	has_lookup = lw_find_lookup(root, rel, relation->id, rel->baserestrictinfo, &lookup);
+	relation->wanted = relation->columns;
+	has_lookup = lw_find_lookup(root, rel, &relation->columns, rel->baserestrictinfo, &lookup);
 	keep_wanted(rel, has_lookup ? &lookup : NULL, &relation->wanted);
-	estimate_store(relid, relation);
+	estimate_source(relid, relation);
 	rel->fdw_private = relation;
 
 	rel->tuples = relation->documents;
-	if (relation->wanted.tokens != InvalidAttrNumber)
-		rel->attr_widths[relation->wanted.tokens - rel->min_attr] = (int32)
-			Min(LW_MULTIVECTOR_SIZE(0, 0) + relation->tokens * relation->dimension * sizeof(float4),
-				MaxAllocSize);
+	set_width(rel, relation, LW_COLUMN_TOKENS,
+			  LW_MULTIVECTOR_SIZE(0, 0) + relation->tokens * relation->dimension * sizeof(float4));
+	set_width(rel, relation, LW_COLUMN_EMBEDDING, relation->dimension * sizeof(float4));
+	set_width(rel, relation, LW_COLUMN_CANONICAL_TEXT, VARHDRSZ + relation->text_bytes);
+	set_width(rel, relation, LW_COLUMN_CANONICAL_BYTES, VARHDRSZ + relation->text_bytes);
 	set_baserel_size_estimates(root, rel);
 	if (has_lookup)
 	{
@@ -143,8 +202,10 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, List *clauses, double rows, Re
 {
 	LwRelation *relation = rel->fdw_private;
 	double		documents = relation->documents;
-	bool		reads_tokens = relation->wanted.tokens != InvalidAttrNumber;
-	Cost		all_pages = ceil(documents * relation->document_bytes / BLCKSZ) * seq_page_cost;
+	double		bytes = bytes_read(relation);
+	Cost		all_pages = ceil(documents * bytes / BLCKSZ) * seq_page_cost;
+	List	   *bounds = NIL;
+	List	   *strategies = NIL;
 	LwLookup	lookup;
 	QualCost	filter;
 	Cost		startup;
@@ -153,20 +214,25 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, List *clauses, double rows, Re
 	cost_qual_eval(&filter, clauses, root);
 	startup = filter.startup + rel->reltarget->cost.startup;
 	run = rel->reltarget->cost.per_tuple * rows;
-	if (lw_find_lookup(root, rel, relation->id, clauses, &lookup))
+	if (lw_find_lookup(root, rel, &relation->columns, clauses, &lookup))
 	{
-		Cost		pages_each = random_page_cost +
-			(ceil(relation->document_bytes / BLCKSZ) - 1) * seq_page_cost;
+		Cost		pages_each = random_page_cost + (ceil(bytes / BLCKSZ) - 1) * seq_page_cost;
 
 		documents = Min(documents, lookup.ids);
 		/* every segment is asked for each id */
 		run += lookup.ids * Max(relation->segments, 1) * cpu_operator_cost;
-		if (reads_tokens)
+		if (bytes > 0)
 			run += Min(documents * pages_each, all_pages);
 	}
-	else if (reads_tokens)
-		run += all_pages;
-	if (reads_tokens)
+	else
+	{
+		List	   *bounding = lw_find_bounds(root, rel, &relation->columns, clauses, &bounds, &strategies);
+		Selectivity part = clauselist_selectivity(root, bounding, 0, JOIN_INNER, NULL);
+
+		documents *= part;
+		run += all_pages * part;
+	}
+	if (wants_vectors(relation))
 		run += documents * relation->tokens * cpu_operator_cost;
 	run += documents * (cpu_tuple_cost + filter.per_tuple);
 
@@ -182,7 +248,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	ListCell   *cell;
 
 	add_scan_path(root, rel, rel->baserestrictinfo, rel->rows, rel->lateral_relids);
-	foreach(cell, lw_join_lookups(root, rel, relation->id))
+	foreach(cell, lw_join_lookups(root, rel, &relation->columns))
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 		Relids		required = bms_union(clause->clause_relids, rel->lateral_relids);
@@ -199,36 +265,40 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 		done = lappend(done, parameters);
 
 		clauses = list_concat_copy(rel->baserestrictinfo, parameters->ppi_clauses);
-		if (!lw_find_lookup(root, rel, relation->id, clauses, &lookup))
+		if (!lw_find_lookup(root, rel, &relation->columns, clauses, &lookup))
 			continue;
 		parameters->ppi_rows = Min(parameters->ppi_rows, clamp_row_est(lookup.ids));
 		add_scan_path(root, rel, clauses, parameters->ppi_rows, required);
 	}
 }
 
-/* GetForeignPlan: the lookup goes to the scan, every other clause stays a filter. */
+/* GetForeignPlan: the lookup goes to the scan, every other clause stays a filter, also one that bounds it. */
 static ForeignScan *
 make_plan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path,
 		  List *tlist, List *clauses, Plan *outer_plan)
 {
 	LwRelation *relation = rel->fdw_private;
-	List	   *keys = NIL;
+	List	   *expressions = NIL;
+	List	   *strategies = NIL;
 	List	   *recheck = NIL;
-	List	   *private;
+	List	   *private = NIL;
 	LwLookup	lookup;
-	bool		has_lookup = lw_find_lookup(root, rel, relation->id, clauses, &lookup);
+	int			i;
+	bool		has_lookup = lw_find_lookup(root, rel, &relation->columns, clauses, &lookup);
 
 	if (has_lookup)
 	{
 		clauses = list_delete_ptr(list_copy(clauses), lookup.clause);
-		keys = list_make1(lookup.key);
+		expressions = list_make1(lookup.key);
 		recheck = list_make1(lookup.condition);
 	}
-	private = list_make3_int(relation->wanted.id != InvalidAttrNumber,
-							 relation->wanted.tokens != InvalidAttrNumber,
-							 has_lookup && lookup.is_array);
+	else
+		lw_find_bounds(root, rel, &relation->columns, clauses, &expressions, &strategies);
+	private = list_make1_int(has_lookup ? (int) lookup.kind : LW_KEY_NONE);
+	for (i = 0; i < LW_COLUMNS; i++)
+		private = lappend_int(private, relation->wanted.at[i] != InvalidAttrNumber);
 	return make_foreignscan(tlist, extract_actual_clauses(clauses, false), rel->relid,
-							keys, private, NIL, recheck, outer_plan);
+							expressions, list_concat(private, strategies), NIL, recheck, outer_plan);
 }
 
 Datum
@@ -246,5 +316,6 @@ lateweave_fdw_handler(PG_FUNCTION_ARGS)
 	routine->ExplainForeignScan = lw_explain_scan;
 	routine->AnalyzeForeignTable = lw_analyze;
 	routine->ImportForeignSchema = lw_import_schema;
+	lw_refuse_changes(routine);
 	PG_RETURN_POINTER(routine);
 }

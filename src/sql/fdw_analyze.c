@@ -20,14 +20,37 @@
 
 /* How many of `rows` rows of the sample fit into maintenance_work_mem. */
 static int
-affordable_rows(const LwView *view, const LwColumns *columns, int rows)
+affordable_rows(const LwRows *source, double documents, int rows)
 {
-	double		bytes;
+	double		bytes = 1;
 
-	if (columns->tokens == InvalidAttrNumber || view->documents == 0)
+	if (documents == 0)
 		return rows;
-	bytes = (double) view->tokens * view->manifest.dimension * sizeof(float4) / view->documents;
+	if (source->columns.at[LW_COLUMN_TOKENS] != InvalidAttrNumber)
+		bytes = (double) source->content.view->tokens * source->content.view->manifest.dimension * sizeof(float4) / documents;
+	else if (source->columns.at[LW_COLUMN_EMBEDDING] != InvalidAttrNumber)
+		bytes = source->slab.dimension * sizeof(float4);
 	return (int) Min(rows, Max(1, maintenance_work_mem * 1024.0 / bytes));
+}
+
+/* Documents that a scan of the source gives; *dead is how many rows of it are deleted or replaced. */
+static double
+count_documents(LwContent content, double *dead)
+{
+	LwError		error;
+	double		all = 0;
+	size_t		i;
+
+	*dead = 0;
+	if (content.section != NULL)
+		return content.section->file->rows;
+	error.path[0] = '\0';
+	if (lw_view_hidden(content.view, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	for (i = 0; i < content.view->manifest.nsegments; i++)
+		all += content.view->manifest.segments[i].documents;
+	*dead = all - content.view->documents - content.view->unnameable;
+	return content.view->documents;
 }
 
 /*
@@ -39,37 +62,31 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
 			double *totalrows, double *totaldeadrows)
 {
 	TupleDesc	descriptor = RelationGetDescr(relation);
-	LwView	   *view = lw_pin_checked(RelationGetRelid(relation));
 	MemoryContext row_context;
-	LwColumns	columns;
+	LwRows		source = {0};
 	LwPlace		next = {0, 0};
 	LwPlace		place;
-	LwError		error;
 	Datum	   *values = palloc_array(Datum, descriptor->natts);
 	bool	   *nulls = palloc_array(bool, descriptor->natts);
 	double		left;
-	double		all = 0;
 	int			wanted;
 	int			taken = 0;
-	size_t		i;
 
-	lw_match_columns(relation, &columns);
-	lw_check_declared_dimension(relation, &columns, view);
-	error.path[0] = '\0';
-	if (lw_view_hidden(view, &error) != LW_OK)
-		lw_report(ERROR, &error);
-	wanted = affordable_rows(view, &columns, targrows);
-	left = view->documents;
+	source.content = lw_pin_checked(RelationGetRelid(relation));
+	lw_match_columns(relation, &source.columns);
+	lw_begin_rows(&source, relation);
+	*totalrows = left = count_documents(source.content, totaldeadrows);
+	wanted = affordable_rows(&source, left, targrows);
 
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "lateweave sample", ALLOCSET_DEFAULT_SIZES);
-	while (taken < wanted && lw_next_document(view, &next, &place))
+	while (taken < wanted && lw_next_document(source.content, &next, &place))
 	{
 		lw_vacuum_delay_point();
 		if (pg_prng_double(&pg_global_prng_state) * left < wanted - taken)
 		{
 			MemoryContext old = MemoryContextSwitchTo(row_context);
 
-			lw_fill_row(view, place, &columns, descriptor->natts, values, nulls);
+			lw_fill_row(&source, place, descriptor->natts, values, nulls);
 			MemoryContextSwitchTo(old);
 			rows[taken++] = heap_form_tuple(descriptor, values, nulls);
 			MemoryContextReset(row_context);
@@ -77,11 +94,6 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
 		left--;
 	}
 	MemoryContextDelete(row_context);
-
-	for (i = 0; i < view->manifest.nsegments; i++)
-		all += view->manifest.segments[i].documents;
-	*totalrows = view->documents;
-	*totaldeadrows = all - view->documents - view->unnameable;
 	ereport(elevel,
 			(errmsg("\"%s\": %d of %.0f documents sampled, %.0f rows of the store are deleted or replaced",
 					RelationGetRelationName(relation), taken, *totalrows, *totaldeadrows)));
@@ -89,22 +101,24 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
 }
 
 /*
- * AnalyzeForeignTable.  A store that cannot be read is skipped with a WARNING,
+ * AnalyzeForeignTable.  A source that cannot be read is skipped with a WARNING,
  * so that an ANALYZE of the whole database goes on.
  */
 bool
 lw_analyze(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages)
 {
-	LwView	   *view;
+	LwContent	content;
 	LwError		error;
+	uint64		bytes;
 
 	error.path[0] = '\0';
-	if (lw_pin_try(RelationGetRelid(relation), &view, &error) != LW_OK)
+	if (lw_pin_try(RelationGetRelid(relation), &content, &error) != LW_OK)
 	{
 		lw_report(WARNING, &error);
 		return false;
 	}
+	bytes = content.view != NULL ? lw_view_bytes(content.view) : content.section->file->bytes.size;
 	*func = sample_rows;
-	*totalpages = (BlockNumber) Min(lw_view_bytes(view) / BLCKSZ + 1, MaxBlockNumber);
+	*totalpages = (BlockNumber) Min(bytes / BLCKSZ + 1, MaxBlockNumber);
 	return true;
 }

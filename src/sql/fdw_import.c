@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * fdw_import.c
- *	  IMPORT FOREIGN SCHEMA: the stores in a directory as foreign tables.
+ *	  IMPORT FOREIGN SCHEMA: the sources in a directory as foreign tables.
  *
  * The remote schema is a directory: a store itself, or one whose direct
- * sub-directories are looked at.  Only manifests are read here; the event
- * trigger opens the stores of the tables that are made.
+ * sub-directories are looked at, and its files whose names say that they are
+ * section files.  Only manifests are read here; the event trigger opens the
+ * sources of the tables that are made.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +26,7 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/path.h"
+#include "server/section.h"
 #include "sql/fdw.h"
 #include "sql/multivector.h"
 #include "store/map.h"
@@ -98,6 +100,22 @@ read_manifest(const char *path, LwManifest *manifest, LwError *error)
 	return status;
 }
 
+/* Whether a table of this name is to be made; a WARNING when it cannot be. */
+static bool
+is_wanted(LwImport *import, const char *name)
+{
+	if (!IsImportableForeignTable(name, import->stmt))
+		return false;
+	if (strlen(name) < NAMEDATALEN && pg_verifymbstr(name, (int) strlen(name), true))
+		return true;
+	ereport(WARNING,
+			(errmsg("skipped a source whose name cannot be that of a table"),
+			 errdetail("It has %zu bytes; a table's name has at most %d, in the encoding of the database.",
+					   strlen(name), NAMEDATALEN - 1),
+			 errhint("Use CREATE FOREIGN TABLE with another name.")));
+	return false;
+}
+
 /* Adds the command that makes the table `name` over the store at `path`, given in options as `option`. */
 static void
 import_store(LwImport *import, const char *name, const char *path, const char *option)
@@ -107,17 +125,8 @@ import_store(LwImport *import, const char *name, const char *path, const char *o
 	char	   *store_id;
 	char	   *dimension = "";
 
-	if (!IsImportableForeignTable(name, import->stmt))
+	if (!is_wanted(import, name))
 		return;
-	if (strlen(name) >= NAMEDATALEN || !pg_verifymbstr(name, (int) strlen(name), true))
-	{
-		ereport(WARNING,
-				(errmsg("skipped a store whose name cannot be that of a table"),
-				 errdetail("It has %zu bytes; a table's name has at most %d, in the encoding of the database.",
-						   strlen(name), NAMEDATALEN - 1),
-				 errhint("Use CREATE FOREIGN TABLE with another name.")));
-		return;
-	}
 	if (read_manifest(path, &manifest, &error) != LW_OK)
 	{
 		lw_report(WARNING, &error);
@@ -132,6 +141,35 @@ import_store(LwImport *import, const char *name, const char *path, const char *o
 										"SERVER %s OPTIONS (store %s, store_id %s)",
 										quote_identifier(name), import->type, dimension,
 										import->server, quote_literal_cstr(option), quote_literal_cstr(store_id)));
+}
+
+/* Adds the command that makes a table over the section file `file`, called as it without its ending. */
+static void
+import_section(LwImport *import, const char *file, const char *path, const char *option)
+{
+	char	   *name = pnstrdup(file, strrchr(file, '.') - file);
+	struct stat status;
+	LwSection  *section;
+	LwError		error;
+
+	if (!is_wanted(import, name))
+		return;
+	lw_error_path(&error, NULL, path);
+	if (stat(path, &status) != 0)
+		lw_fail_errno(&error, errno, "open");
+	else if (lw_section_get(path, &status, &section, &error) == LW_OK)
+	{
+		lw_section_release(section);
+		import->commands = lappend(import->commands,
+								   psprintf("CREATE FOREIGN TABLE %s (ordinal pg_catalog.int8 NOT NULL, "
+											"chunk_id pg_catalog.text NOT NULL, canonical_text pg_catalog.text NOT NULL, "
+											"source_uri pg_catalog.text NOT NULL, byte_start pg_catalog.int8 NOT NULL, "
+											"byte_end pg_catalog.int8 NOT NULL, citation pg_catalog.text NOT NULL, "
+											"embedding pg_catalog.float4[] NOT NULL) SERVER %s OPTIONS (section_file %s)",
+											quote_identifier(name), import->server, quote_literal_cstr(option)));
+		return;
+	}
+	lw_report(WARNING, &error);
 }
 
 static int
@@ -167,6 +205,17 @@ is_store(const char *path)
 	return stat(psprintf("%s/%s", path, MANIFEST), &status) == 0 || errno != ENOENT;
 }
 
+/* Whether a name says that what lies there is a section file, and it is a file. */
+static bool
+is_section_file(const char *name, const char *path)
+{
+	const char *ending = strrchr(name, '.');
+	struct stat status;
+
+	return ending != NULL && ending != name && strcmp(ending, ".urna") == 0 &&
+		(stat(path, &status) != 0 || S_ISREG(status.st_mode));
+}
+
 List *
 lw_import_schema(ImportForeignSchemaStmt *stmt, Oid serverid)
 {
@@ -190,6 +239,8 @@ lw_import_schema(ImportForeignSchemaStmt *stmt, Oid serverid)
 	import.type = format_type_be_qualified(type);
 	if (is_store(path))
 		import_store(&import, last_dir_separator(path) + 1, path, option);
+	else if (is_section_file(last_dir_separator(path) + 1, path))
+		import_section(&import, last_dir_separator(path) + 1, path, option);
 	else
 		foreach(cell, list_directory(path))
 		{
@@ -197,8 +248,12 @@ lw_import_schema(ImportForeignSchemaStmt *stmt, Oid serverid)
 			char	   *below = psprintf("%s/%s", path, name);
 
 			/* a link that leads out makes no table that could be read */
-			if ((absolute || lw_path_is_inside(below)) && is_store(below))
+			if (!absolute && !lw_path_is_inside(below))
+				continue;
+			if (is_store(below))
 				import_store(&import, name, below, psprintf("%s/%s", option, name));
+			else if (is_section_file(name, below))
+				import_section(&import, name, below, psprintf("%s/%s", option, name));
 		}
 	return import.commands;
 }

@@ -1,19 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * fdw_lookup.c
- *	  Clauses by which a scan finds documents by id.
+ *	  Clauses by which a scan finds documents by id or ordinal.
  *
- * They are id = key and id = ANY (keys), where the key is known before the
+ * They are id = key and id = ANY (keys), chunk_id and ordinal likewise, where the key is known before the
  * scan's rows are: a constant, a parameter, or a column of a relation that a
  * nested loop reads first.  Ids are found by their bytes, which is what
  * text equality means under a deterministic collation, and under no other.
+ * Besides, ordinals are bounded by <, <=, >= and >; these stay filters.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
@@ -44,6 +49,13 @@ is_byte_equality(Oid operator, Oid collation)
 	return operator == TextEqualOperator && OidIsValid(collation) && get_collation_isdeterministic(collation);
 }
 
+/* How an operator compares integers: its btree strategy, 0 when it does not. */
+static int
+integer_strategy(Oid operator)
+{
+	return get_op_opfamily_strategy(operator, INTEGER_BTREE_FAM_OID);
+}
+
 /* Whether an expression has one value for a whole scan. */
 static bool
 is_stable_key(PlannerInfo *root, RelOptInfo *rel, Node *node)
@@ -51,12 +63,21 @@ is_stable_key(PlannerInfo *root, RelOptInfo *rel, Node *node)
 	return !bms_is_member(rel->relid, pull_varnos(root, node)) && !contain_volatile_functions(node);
 }
 
+/* The column of document ids. */
+static AttrNumber
+id_column(const LwColumns *columns)
+{
+	return columns->at[LW_COLUMN_ID] != InvalidAttrNumber ? columns->at[LW_COLUMN_ID] : columns->at[LW_COLUMN_CHUNK_ID];
+}
+
 /* Takes a clause apart; false when it is no lookup. */
 static bool
-match_clause(PlannerInfo *root, RelOptInfo *rel, AttrNumber id, RestrictInfo *clause, LwLookup *lookup)
+match_clause(PlannerInfo *root, RelOptInfo *rel, const LwColumns *columns, RestrictInfo *clause, LwLookup *lookup)
 {
+	AttrNumber	column;
 	Oid			operator;
 	Oid			collation;
+	bool		is_array;
 	List	   *args;
 
 	if (clause->pseudoconstant || !restriction_is_securely_promotable(clause, rel))
@@ -70,7 +91,7 @@ match_clause(PlannerInfo *root, RelOptInfo *rel, AttrNumber id, RestrictInfo *cl
 		operator = op->opno;
 		collation = op->inputcollid;
 		args = op->args;
-		lookup->is_array = false;
+		is_array = false;
 	}
 	else if (IsA(clause->clause, ScalarArrayOpExpr))
 	{
@@ -81,42 +102,52 @@ match_clause(PlannerInfo *root, RelOptInfo *rel, AttrNumber id, RestrictInfo *cl
 		operator = op->opno;
 		collation = op->inputcollid;
 		args = op->args;
-		lookup->is_array = true;
+		is_array = true;
 	}
 	else
 		return false;
-	if (!is_byte_equality(operator, collation))
+	if (is_byte_equality(operator, collation))
+	{
+		column = id_column(columns);
+		lookup->kind = is_array ? LW_KEY_IDS : LW_KEY_ID;
+	}
+	else if (integer_strategy(operator) == BTEqualStrategyNumber)
+	{
+		column = columns->at[LW_COLUMN_ORDINAL];
+		lookup->kind = is_array ? LW_KEY_ORDINALS : LW_KEY_ORDINAL;
+	}
+	else
+		return false;
+	if (column == InvalidAttrNumber)
 		return false;
 
-	if (!lookup->is_array && is_column(lsecond(args), rel, id))
+	if (!is_array && is_column(lsecond(args), rel, column))
 	{
-		/* the other way round; the operator is its own commutator */
+		/* the other way round */
 		OpExpr	   *flipped = copyObject((OpExpr *) clause->clause);
 
-		flipped->args = list_make2(lsecond(args), linitial(args));
+		CommuteOpExpr(flipped);
 		args = flipped->args;
 		lookup->condition = (Expr *) flipped;
 	}
-	if (!is_column(linitial(args), rel, id) || !is_stable_key(root, rel, lsecond(args)))
+	if (!is_column(linitial(args), rel, column) || !is_stable_key(root, rel, lsecond(args)))
 		return false;
 	lookup->key = lsecond(args);
-	lookup->ids = lookup->is_array ? Max(1, lw_estimate_array_length(root, lsecond(args))) : 1;
+	lookup->ids = is_array ? Max(1, lw_estimate_array_length(root, lsecond(args))) : 1;
 	return true;
 }
 
 bool
-lw_find_lookup(PlannerInfo *root, RelOptInfo *rel, AttrNumber id, List *clauses, LwLookup *lookup)
+lw_find_lookup(PlannerInfo *root, RelOptInfo *rel, const LwColumns *columns, List *clauses, LwLookup *lookup)
 {
 	ListCell   *cell;
 	bool		found = false;
 
-	if (id == InvalidAttrNumber)
-		return false;
 	foreach(cell, clauses)
 	{
 		LwLookup	other;
 
-		if (match_clause(root, rel, id, lfirst_node(RestrictInfo, cell), &other) &&
+		if (match_clause(root, rel, columns, lfirst_node(RestrictInfo, cell), &other) &&
 			(!found || other.ids < lookup->ids))
 		{
 			*lookup = other;
@@ -135,27 +166,87 @@ is_column_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *class,
 }
 
 List *
-lw_join_lookups(PlannerInfo *root, RelOptInfo *rel, AttrNumber id)
+lw_join_lookups(PlannerInfo *root, RelOptInfo *rel, const LwColumns *columns)
 {
+	AttrNumber	keys[] = {id_column(columns), columns->at[LW_COLUMN_ORDINAL]};
 	List	   *clauses = NIL;
-	List	   *implied;
 	List	   *result = NIL;
 	ListCell   *cell;
 	LwLookup	ignored;
+	int			i;
 
-	if (id == InvalidAttrNumber)
-		return NIL;
 	foreach(cell, rel->joininfo)
 		if (join_clause_is_movable_to(lfirst_node(RestrictInfo, cell), rel))
 			clauses = lappend(clauses, lfirst(cell));
-	if (rel->has_eclass_joins)
-	{
-		implied = generate_implied_equalities_for_column(root, rel, is_column_member, &id,
-														 rel->lateral_referencers);
-		clauses = list_concat(clauses, implied);
-	}
+	for (i = 0; i < (int) lengthof(keys); i++)
+		if (rel->has_eclass_joins && keys[i] != InvalidAttrNumber)
+			clauses = list_concat(clauses,
+								  generate_implied_equalities_for_column(root, rel, is_column_member, &keys[i],
+																		 rel->lateral_referencers));
 	foreach(cell, clauses)
-		if (match_clause(root, rel, id, lfirst_node(RestrictInfo, cell), &ignored))
+		if (match_clause(root, rel, columns, lfirst_node(RestrictInfo, cell), &ignored))
 			result = lappend(result, lfirst(cell));
 	return result;
+}
+
+/* Takes a clause that compares the ordinal apart; *strategy is that of the column on the left. */
+static bool
+match_bound(PlannerInfo *root, RelOptInfo *rel, AttrNumber ordinal, RestrictInfo *clause,
+			Node **bound, int *strategy)
+{
+	OpExpr	   *op = (OpExpr *) clause->clause;
+	Oid			operator;
+
+	if (clause->pseudoconstant || !IsA(op, OpExpr) || list_length(op->args) != 2 ||
+		!restriction_is_securely_promotable(clause, rel))
+		return false;
+	operator = op->opno;
+	*bound = lsecond(op->args);
+	if (is_column(*bound, rel, ordinal))
+	{
+		operator = get_commutator(operator);
+		*bound = linitial(op->args);
+	}
+	else if (!is_column(linitial(op->args), rel, ordinal))
+		return false;
+	*strategy = OidIsValid(operator) ? integer_strategy(operator) : 0;
+	return *strategy != 0 && is_stable_key(root, rel, *bound);
+}
+
+List *
+lw_find_bounds(PlannerInfo *root, RelOptInfo *rel, const LwColumns *columns,
+			   List *clauses, List **bounds, List **strategies)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	if (columns->at[LW_COLUMN_ORDINAL] == InvalidAttrNumber)
+		return NIL;
+	foreach(cell, clauses)
+	{
+		Node	   *bound;
+		int			strategy;
+
+		if (!match_bound(root, rel, columns->at[LW_COLUMN_ORDINAL], lfirst_node(RestrictInfo, cell),
+						 &bound, &strategy))
+			continue;
+		result = lappend(result, lfirst(cell));
+		*bounds = lappend(*bounds, bound);
+		*strategies = lappend_int(*strategies, strategy);
+	}
+	return result;
+}
+
+int64
+lw_integer_datum(Datum value, Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
 }

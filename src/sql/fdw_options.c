@@ -45,13 +45,13 @@ lateweave_fdw_validator(PG_FUNCTION_ARGS)
 		PG_RETURN_VOID();
 	}
 	lw_parse_source_options(options, &source);
-	if (source.store == NULL)
+	if (source.path == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_OPTION_NAME_NOT_FOUND),
-				 errmsg("option \"store\" is required for a foreign table of lateweave"),
-				 errhint("It names the directory of a vector store.")));
-	lw_check_path("store", source.store);
-	lw_check_attach_privilege(source.store, source.writable);
+				 errmsg("option \"store\" or \"section_file\" is required for a foreign table of lateweave"),
+				 errhint("It names the directory of a vector store, or a section file.")));
+	lw_check_path(lw_path_option(source.kind), source.path);
+	lw_check_attach_privilege(source.path, source.writable);
 	PG_RETURN_VOID();
 }
 
@@ -70,25 +70,26 @@ set_store_id(Oid relid, const LwView *view)
 }
 
 /*
- * Opens the store of a new table.  A table that names its store's id may be
- * part of a restore, which has to go on without the files; any other is an
- * error over a store that cannot be read, and gets the id of the one that is there.
+ * Opens the source of a new table.  A table that names its store's id may be
+ * part of a restore, which has to go on without the files, and so may any over
+ * a section file; another is an error over a store that cannot be read, and
+ * gets the id of the one that is there.
  */
 static void
 record_store_id(Oid relid)
 {
 	LwSource   *source = lw_source_lookup(relid);
-	bool		named = source->store_id != NULL;
-	LwView	   *view;
+	bool		named = source->store_id != NULL || source->kind == LW_SOURCE_SECTION;
+	LwContent	content;
 	LwError		error;
 
 	/* What a dropped table was over says nothing of the new one. */
 	lw_source_forget_unused();
 	error.path[0] = '\0';
-	if (lw_source_follow(source, &view, &error) != LW_OK)
+	if (lw_source_follow(source, &content, &error) != LW_OK)
 		lw_report(named ? WARNING : ERROR, &error);
 	else if (!named)
-		set_store_id(relid, view);
+		set_store_id(relid, content.view);
 }
 
 static bool

@@ -3,7 +3,7 @@
  * fdw_scan.c
  *	  Executing a scan of a foreign table, and explaining it.
  *
- * A scan reads the view that its statement has pinned, either all documents
+ * A scan reads what its statement has pinned, either all documents
  * or those that a key names, in the order of the files.  Rows lie in the
  * memory of their tuple, so a scan of any length stays small.
  *
@@ -11,11 +11,13 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
+#include "access/stratnum.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
@@ -23,18 +25,31 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/pin.h"
+#include "server/section_scoring.h"
 #include "sql/fdw.h"
+
+/* A bound of the ordinal. */
+typedef struct Bound
+{
+	ExprState  *state;
+	Oid			type;
+	int			strategy;
+} Bound;
 
 typedef struct LwScan
 {
-	LwView	   *view;			/* NULL under EXPLAIN without ANALYZE */
-	LwColumns	columns;		/* to be filled in */
-	ExprState  *key;			/* NULL: all documents */
-	bool		key_is_array;
+	LwRows		rows;			/* content is empty under EXPLAIN without ANALYZE */
+	ExprState  *key;			/* NULL: all documents, within the bounds */
+	LwKey		kind;
+	Oid			key_type;
+	Bound	   *bounds;
+	int			nbounds;
 	bool		started;
 	LwPlace		next;			/* without a key */
+	uint64		end;			/* of a section file: no ordinal from here on */
 	LwPlace    *places;			/* with one, ascending */
 	size_t		count;
+	size_t		room;
 	size_t		done;
 	MemoryContext places_context;
 	uint64		documents_read; /* over all rescans */
@@ -42,9 +57,36 @@ typedef struct LwScan
 } LwScan;
 
 static void
-release_view(void *view)
+release_content(void *scan)
 {
-	lw_view_release(view);
+	lw_content_release(((LwScan *) scan)->rows.content);
+}
+
+/* Takes the expressions of a plan over: the key, if there is one, and bounds. */
+static void
+begin_expressions(ForeignScanState *node, ForeignScan *plan, LwScan *scan)
+{
+	ListCell   *cell;
+
+	scan->kind = (LwKey) linitial_int(plan->fdw_private);
+	scan->bounds = palloc_array(Bound, list_length(plan->fdw_exprs) + 1);
+	foreach(cell, plan->fdw_exprs)
+	{
+		ExprState  *state = ExecInitExpr(lfirst(cell), &node->ss.ps);
+		Bound	   *bound;
+
+		if (scan->kind != LW_KEY_NONE)
+		{
+			scan->key = state;
+			scan->key_type = exprType(lfirst(cell));
+			continue;
+		}
+		bound = &scan->bounds[scan->nbounds];
+		bound->state = state;
+		bound->type = exprType(lfirst(cell));
+		bound->strategy = list_nth_int(plan->fdw_private, 1 + LW_COLUMNS + scan->nbounds);
+		scan->nbounds++;
+	}
 }
 
 void
@@ -53,26 +95,24 @@ lw_begin_scan(ForeignScanState *node, int eflags)
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	Relation	relation = node->ss.ss_currentRelation;
 	LwScan	   *scan = palloc0(sizeof(LwScan));
+	int			i;
 
 	node->fdw_state = scan;
-	if (plan->fdw_exprs != NIL)
-		scan->key = ExecInitExpr(linitial(plan->fdw_exprs), &node->ss.ps);
-	scan->key_is_array = list_nth_int(plan->fdw_private, LW_SCAN_KEY_IS_ARRAY);
-	lw_match_columns(relation, &scan->columns);
+	begin_expressions(node, plan, scan);
+	lw_match_columns(relation, &scan->rows.columns);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
 	/* The pin goes with its portal, which may be before the memory of this scan does. */
-	scan->view = lw_view_retain(lw_pin_checked(RelationGetRelid(relation)));
-	scan->release.func = release_view;
-	scan->release.arg = scan->view;
+	scan->rows.content = lw_content_retain(lw_pin_checked(RelationGetRelid(relation)));
+	scan->release.func = release_content;
+	scan->release.arg = scan;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &scan->release);
 
-	lw_check_declared_dimension(relation, &scan->columns, scan->view);
-	if (!list_nth_int(plan->fdw_private, LW_SCAN_WANTS_ID))
-		scan->columns.id = InvalidAttrNumber;
-	if (!list_nth_int(plan->fdw_private, LW_SCAN_WANTS_TOKENS))
-		scan->columns.tokens = InvalidAttrNumber;
+	for (i = 0; i < LW_COLUMNS; i++)
+		if (!list_nth_int(plan->fdw_private, 1 + i))
+			scan->rows.columns.at[i] = InvalidAttrNumber;
+	lw_begin_rows(&scan->rows, relation);
 	scan->places_context = AllocSetContextCreate(CurrentMemoryContext, "lateweave scan", ALLOCSET_SMALL_SIZES);
 }
 
@@ -87,38 +127,75 @@ compare_places(const void *left, const void *right)
 	return a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* Adds the place of an id, if the document is present. */
 static void
-look_up(LwScan *scan, Datum key)
+add_place(LwScan *scan, LwPlace place)
 {
-	LwString	id = lw_id_from_text(DatumGetTextPP(key));
-
-	if (lw_view_find(scan->view, id.data, id.size, &scan->places[scan->count]))
-		scan->count++;
+	if (scan->count == scan->room)
+	{
+		scan->room *= 2;
+		scan->places = repalloc_huge(scan->places, sizeof(LwPlace) * scan->room);
+	}
+	scan->places[scan->count++] = place;
 }
 
-/* Finds the places of the ids in an array, each once. */
+/* Adds the places of the documents that a key names, if they are present. */
+static void
+look_up(LwScan *scan, Datum key, Oid type)
+{
+	LwSection  *section = scan->rows.content.section;
+	LwPlace		place = {0, 0};
+	LwString	id;
+
+	if (scan->kind == LW_KEY_ORDINAL || scan->kind == LW_KEY_ORDINALS)
+	{
+		int64		ordinal = lw_integer_datum(key, type);
+
+		place.row = (uint64) ordinal;
+		if (ordinal >= 0 && place.row < section->file->rows)
+			add_place(scan, place);
+		return;
+	}
+	id = lw_id_from_text(DatumGetTextPP(key));
+	if (section == NULL)
+	{
+		if (lw_view_find(scan->rows.content.view, id.data, id.size, &place))
+			add_place(scan, place);
+	}
+	else if (lw_section_find_chunk(section, id, &place))
+	{
+		do
+			add_place(scan, place);
+		while (lw_section_next_twin(section, &place));
+	}
+}
+
+/* Finds the places of the keys in an array, each once. */
 static void
 look_up_array(LwScan *scan, Datum array)
 {
+	Oid			type = ARR_ELEMTYPE(DatumGetArrayTypeP(array));
+	int16		length;
+	bool		by_value;
+	char		alignment;
 	Datum	   *keys;
 	bool	   *nulls;
 	int			n;
 	int			i;
+	size_t		place;
 	size_t		distinct = 0;
 
-	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, &keys, &nulls, &n);
-	scan->places = MemoryContextAllocHuge(scan->places_context, sizeof(LwPlace) * Max(n, 1));
+	get_typlenbyvalalign(type, &length, &by_value, &alignment);
+	deconstruct_array(DatumGetArrayTypeP(array), type, length, by_value, alignment, &keys, &nulls, &n);
 	for (i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!nulls[i])
-			look_up(scan, keys[i]);
+			look_up(scan, keys[i], type);
 	}
 	qsort(scan->places, scan->count, sizeof(LwPlace), compare_places);
-	for (i = 0; i < (int) scan->count; i++)
-		if (i == 0 || compare_places(&scan->places[i - 1], &scan->places[i]) != 0)
-			scan->places[distinct++] = scan->places[i];
+	for (place = 0; place < scan->count; place++)
+		if (place == 0 || compare_places(&scan->places[place - 1], &scan->places[place]) != 0)
+			scan->places[distinct++] = scan->places[place];
 	scan->count = distinct;
 }
 
@@ -133,13 +210,41 @@ evaluate_key(ForeignScanState *node, LwScan *scan)
 	scan->count = scan->done = 0;
 	if (is_null)
 		return;
-	if (scan->key_is_array)
+	scan->room = 8;
+	scan->places = MemoryContextAlloc(scan->places_context, sizeof(LwPlace) * scan->room);
+	if (scan->kind == LW_KEY_IDS || scan->kind == LW_KEY_ORDINALS)
 		look_up_array(scan, key);
 	else
+		look_up(scan, key, scan->key_type);
+}
+
+/* Narrows the ordinals from `next` to `end` down to what the bounds leave now. */
+static void
+evaluate_bounds(ForeignScanState *node, LwScan *scan)
+{
+	int64		first = 0;
+	int64		end = (int64) scan->rows.content.section->file->rows;
+	int			i;
+
+	for (i = 0; i < scan->nbounds; i++)
 	{
-		scan->places = MemoryContextAlloc(scan->places_context, sizeof(LwPlace));
-		look_up(scan, key);
+		bool		is_null;
+		Datum		datum = ExecEvalExprSwitchContext(scan->bounds[i].state, node->ss.ps.ps_ExprContext, &is_null);
+		int64		value = is_null ? 0 : lw_integer_datum(datum, scan->bounds[i].type);
+
+		if (is_null)
+			end = 0;
+		else if (scan->bounds[i].strategy == BTLessStrategyNumber)
+			end = Min(end, value);
+		else if (scan->bounds[i].strategy == BTLessEqualStrategyNumber && value < end)
+			end = value + 1;
+		else if (scan->bounds[i].strategy == BTGreaterEqualStrategyNumber)
+			first = Max(first, value);
+		else if (scan->bounds[i].strategy == BTGreaterStrategyNumber && value >= first)
+			first = value < end ? value + 1 : end;
 	}
+	scan->next.row = (uint64) first;
+	scan->end = (uint64) Max(end, 0);
 }
 
 static void
@@ -148,9 +253,13 @@ start_scan(ForeignScanState *node, LwScan *scan)
 	LwError		error;
 
 	error.path[0] = '\0';
+	scan->next.segment = 0;
+	scan->next.row = 0;
 	if (scan->key != NULL)
 		evaluate_key(node, scan);
-	else if (lw_view_hidden(scan->view, &error) != LW_OK)
+	else if (scan->rows.content.section != NULL)
+		evaluate_bounds(node, scan);
+	else if (lw_view_hidden(scan->rows.content.view, &error) != LW_OK)
 		lw_report(ERROR, &error);
 	scan->started = true;
 }
@@ -159,7 +268,8 @@ static bool
 next_place(LwScan *scan, LwPlace *place)
 {
 	if (scan->key == NULL)
-		return lw_next_document(scan->view, &scan->next, place);
+		return lw_next_document(scan->rows.content, &scan->next, place) &&
+			(scan->rows.content.section == NULL || place->row < scan->end);
 	if (scan->done == scan->count)
 		return false;
 	*place = scan->places[scan->done++];
@@ -179,8 +289,7 @@ lw_iterate_scan(ForeignScanState *node)
 	if (!next_place(scan, &place))
 		return slot;
 	scan->documents_read++;
-	lw_fill_row(scan->view, place, &scan->columns, slot->tts_tupleDescriptor->natts,
-				slot->tts_values, slot->tts_isnull);
+	lw_fill_row(&scan->rows, place, slot->tts_tupleDescriptor->natts, slot->tts_values, slot->tts_isnull);
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -190,28 +299,38 @@ lw_rescan(ForeignScanState *node)
 	LwScan	   *scan = node->fdw_state;
 
 	scan->started = false;
-	scan->next.segment = 0;
-	scan->next.row = 0;
 }
 
 void
 lw_end_scan(ForeignScanState *node)
 {
-	/* the view goes with the query's memory, also after an error */
+	/* the content goes with the query's memory, also after an error */
 }
 
-/* Properties of the store; left out when it cannot be read, so that a plan can always be seen. */
+/* Properties of the source; left out when it cannot be read, so that a plan can always be seen. */
 static void
-explain_store(LwSource *source, LwView *view, ExplainState *es)
+explain_content(LwSource *source, LwContent content, ExplainState *es)
 {
-	LwError		ignored;
+	LwError		ignored = {0};
 
-	if (view == NULL && lw_source_follow(source, &view, &ignored) != LW_OK)
+	if (content.view == NULL && content.section == NULL &&
+		lw_source_follow(source, &content, &ignored) != LW_OK)
 		return;
-	ExplainPropertyText("Encoding", view->manifest.encoding == LW_INT8 ? "int8" : "float32", es);
-	ExplainPropertyUInteger("Dimension", NULL, view->manifest.dimension, es);
-	ExplainPropertyUInteger("Commit", NULL, view->manifest.commit, es);
-	ExplainPropertyUInteger("Segments", NULL, view->manifest.nsegments, es);
+	if (content.view != NULL)
+	{
+		const LwManifest *manifest = &content.view->manifest;
+
+		ExplainPropertyText("Encoding", manifest->encoding == LW_INT8 ? "int8" : "float32", es);
+		ExplainPropertyUInteger("Dimension", NULL, manifest->dimension, es);
+		ExplainPropertyUInteger("Commit", NULL, manifest->commit, es);
+		ExplainPropertyUInteger("Segments", NULL, manifest->nsegments, es);
+	}
+	else
+	{
+		ExplainPropertyText("Encoding", lw_vector_type_name(content.section->file->manifest.vector_type), es);
+		ExplainPropertyUInteger("Dimension", NULL, content.section->file->dimension, es);
+		ExplainPropertyUInteger("Chunks", NULL, content.section->file->rows, es);
+	}
 }
 
 void
@@ -221,7 +340,7 @@ lw_explain_scan(ForeignScanState *node, struct ExplainState *es)
 	LwScan	   *scan = node->fdw_state;
 	LwSource   *source = lw_source_lookup(RelationGetRelid(node->ss.ss_currentRelation));
 
-	ExplainPropertyText("Vector Store", source->option, es);
+	ExplainPropertyText(source->kind == LW_SOURCE_STORE ? "Vector Store" : "Section File", source->option, es);
 	if (scan->key != NULL)
 	{
 		List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
@@ -229,7 +348,7 @@ lw_explain_scan(ForeignScanState *node, struct ExplainState *es)
 		ExplainPropertyText("Lookup", deparse_expression(linitial(plan->fdw_recheck_quals), context, false, false), es);
 	}
 	if (es->verbose)
-		explain_store(source, scan->view, es);
+		explain_content(source, scan->rows.content, es);
 	if (es->analyze)
 		ExplainPropertyUInteger("Documents Read", NULL, scan->documents_read, es);
 }

@@ -19,6 +19,7 @@
 #include "server/ids.h"
 #include "server/pin.h"
 #include "server/scoring.h"
+#include "sql/chunk.h"
 #include "sql/document.h"
 #include "sql/scorer.h"
 
@@ -27,24 +28,37 @@ PG_FUNCTION_INFO_V1(lateweave_explain_text);
 PG_FUNCTION_INFO_V1(lateweave_explain_bigint);
 PG_FUNCTION_INFO_V1(lateweave_explain_uuid);
 
+static bool
+find_document(LwContent content, LwString id, LwPlace *place)
+{
+	if (content.section != NULL)
+		return lw_section_find_chunk(content.section, id, place);
+	return lw_view_find(content.view, id.data, id.size, place);
+}
+
 Datum
 lateweave_fetch(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	MemoryContext row_context;
-	LwView	   *view;
+	LwContent	content;
+	LwSectionVectors vectors;
 	LwIdList	list;
 	int			i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		return (Datum) 0;
-	if (!PG_ARGISNULL(2))
+	content = lw_pin(PG_GETARG_OID(0));
+	if (content.section != NULL)
+		lw_choose_vectors(content.section,
+						  PG_ARGISNULL(2) ? lw_source_lookup(PG_GETARG_OID(0))->space : text_to_cstring(PG_GETARG_TEXT_PP(2)),
+						  &vectors);
+	else if (!PG_ARGISNULL(2))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("a vector store has no spaces"),
 				 errhint("Only section files have spaces of embeddings; leave the argument out.")));
-	view = lw_pin(PG_GETARG_OID(0));
 	lw_id_list(PG_GETARG_ARRAYTYPE_P(1), &list);
 	lw_refuse_repeated_ids(list.ids, list.count);
 
@@ -57,11 +71,13 @@ lateweave_fetch(PG_FUNCTION_ARGS)
 		bool		nulls[2] = {false, false};
 
 		CHECK_FOR_INTERRUPTS();
-		if (!lw_view_find(view, list.ids[i].data, list.ids[i].size, &place))
+		if (!find_document(content, list.ids[i], &place))
 			continue;
 		old = MemoryContextSwitchTo(row_context);
-		values[0] = PointerGetDatum(lw_id_to_text(list.ids[i].data, list.ids[i].size, view->directory));
-		values[1] = PointerGetDatum(lw_read_document(view, place));
+		values[0] = PointerGetDatum(lw_id_to_text(list.ids[i].data, list.ids[i].size, lw_content_path(content)));
+		values[1] = PointerGetDatum(content.section != NULL ?
+									lw_read_row(content.section, &vectors.slab, place.row) :
+									lw_read_document(content.view, place));
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(row_context);
@@ -70,17 +86,39 @@ lateweave_fetch(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Which document token won for each query token, and by what; returns how many query tokens there are. */
+static uint32
+find_winners(const LwScorer *scorer, LwPlace place, float4 **similarities, size_t **winners)
+{
+	LwView	   *view = scorer->content.view;
+	LwDocument	document;
+	LwError		error;
+	LwScoreProblem problem;
+	uint32		tokens = scorer->content.section != NULL ? 1 : lw_query_tokens(scorer->query);
+
+	*similarities = palloc_array(float4, tokens);
+	*winners = palloc0(sizeof(size_t) * tokens);
+	if (scorer->content.section != NULL)
+	{
+		lw_scorer_score(scorer, &place, 1, 1, *similarities);
+		return tokens;
+	}
+	if (lw_view_document(view, place, &document, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	problem = lw_maxsim_winners(scorer->query, lw_view_scoring(view), &document, *similarities, *winners);
+	if (problem != LW_SCORE_FINE)
+		lw_report_score_problem(view, place, problem);
+	lw_check_faults(view);
+	return tokens;
+}
+
 static Datum
 explain_document(FunctionCallInfo fcinfo, Oid type)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	LwScorer	scorer;
 	LwIdBuffer	buffer;
-	LwString	id;
 	LwPlace		place;
-	LwDocument	document;
-	LwError		error;
-	LwScoreProblem problem;
 	float4	   *similarity;
 	size_t	   *winner;
 	uint32		tokens;
@@ -91,19 +129,9 @@ explain_document(FunctionCallInfo fcinfo, Oid type)
 		return (Datum) 0;
 	lw_scorer_begin(&scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
 					PG_ARGISNULL(3) ? (Datum) 0 : PG_GETARG_DATUM(3), !PG_ARGISNULL(3));
-	id = lw_id_from_datum(PG_GETARG_DATUM(2), type, &buffer);
-	if (!lw_view_find(scorer.view, id.data, id.size, &place))
+	if (!lw_scorer_find(&scorer, lw_id_from_datum(PG_GETARG_DATUM(2), type, &buffer), &place))
 		return (Datum) 0;
-	if (lw_view_document(scorer.view, place, &document, &error) != LW_OK)
-		lw_report(ERROR, &error);
-
-	tokens = lw_query_tokens(scorer.query);
-	similarity = palloc_array(float4, tokens);
-	winner = palloc_array(size_t, tokens);
-	problem = lw_maxsim_winners(scorer.query, lw_view_scoring(scorer.view), &document, similarity, winner);
-	if (problem != LW_SCORE_FINE)
-		lw_report_score_problem(scorer.view, place, problem);
-	lw_check_faults(scorer.view);
+	tokens = find_winners(&scorer, place, &similarity, &winner);
 	for (i = 0; i < tokens; i++)
 	{
 		Datum		values[3];

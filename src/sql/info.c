@@ -31,7 +31,9 @@
 #include "kernel/maxsim.h"
 #include "server/error.h"
 #include "server/ids.h"
+#include "section/space.h"
 #include "server/pin.h"
+#include "sql/chunk.h"
 
 PG_FUNCTION_INFO_V1(lateweave_as_of);
 PG_FUNCTION_INFO_V1(lateweave_list_sources);
@@ -65,14 +67,7 @@ lateweave_as_of(PG_FUNCTION_ARGS)
 {
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	PG_RETURN_TIMESTAMPTZ(committed_at(&lw_pin(PG_GETARG_OID(0))->manifest));
-}
-
-static Datum
-uint64_numeric(uint64 value)
-{
-	return DirectFunctionCall3(numeric_in, CStringGetDatum(psprintf(UINT64_FORMAT, value)),
-							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	PG_RETURN_TIMESTAMPTZ(committed_at(&lw_pin_store(PG_GETARG_OID(0))->manifest));
 }
 
 /* What lateweave_list_sources gives, in the order of its columns. */
@@ -114,10 +109,10 @@ fill_view(LwView *view, Datum *values, bool *nulls)
 
 	values[CORPUS] = string_datum(manifest->corpus);
 	values[ENCODING] = CStringGetTextDatum(manifest->encoding == LW_INT8 ? "int8" : "float32");
-	values[DIMENSION] = uint64_numeric(manifest->dimension);
+	values[DIMENSION] = lw_uint64_numeric(manifest->dimension);
 	values[ENCODER] = string_datum(manifest->encoder);
 	values[STORE_ID] = string_datum(manifest->store_id);
-	values[COMMIT] = uint64_numeric(manifest->commit);
+	values[COMMIT] = lw_uint64_numeric(manifest->commit);
 	values[COMMITTED_AT] = TimestampTzGetDatum(time);
 	values[DOCUMENTS] = Int64GetDatum((int64) view->documents);
 	values[UNNAMEABLE] = Int64GetDatum((int64) view->unnameable);
@@ -133,11 +128,34 @@ fill_view(LwView *view, Datum *values, bool *nulls)
 										  TimestampTzGetDatum(time));
 }
 
+/* The format's bytes as a string, NULL when they are not there. */
+static void
+put_bytes(LwBytes bytes, Datum *value, bool *is_null)
+{
+	*is_null = bytes.data == NULL;
+	if (!*is_null)
+		*value = string_datum((LwString) {(const char *) bytes.data, bytes.size});
+}
+
+static void
+fill_section(const LwSection *section, Datum *values, bool *nulls)
+{
+	const LwSectionFile *file = section->file;
+
+	put_bytes(file->manifest.title, &values[CORPUS], &nulls[CORPUS]);
+	put_bytes(file->manifest.embedding_model, &values[ENCODER], &nulls[ENCODER]);
+	values[ENCODING] = CStringGetTextDatum(lw_vector_type_name(file->manifest.vector_type));
+	values[DIMENSION] = lw_uint64_numeric(file->dimension);
+	values[DOCUMENTS] = values[TOKENS] = Int64GetDatum((int64) file->rows);
+	values[BYTES] = Int64GetDatum((int64) file->bytes.size);
+	nulls[ENCODING] = nulls[DIMENSION] = nulls[DOCUMENTS] = nulls[TOKENS] = nulls[BYTES] = false;
+}
+
 static void
 put_source(Oid relid, ReturnSetInfo *result)
 {
 	LwSource   *source = lw_source_lookup(relid);
-	LwView	   *view;
+	LwContent	content;
 	LwError		error;
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS];
@@ -147,18 +165,21 @@ put_source(Oid relid, ReturnSetInfo *result)
 	memset(nulls, true, sizeof(nulls));
 	error.path[0] = '\0';
 	values[SOURCE] = ObjectIdGetDatum(relid);
-	values[KIND] = CStringGetTextDatum("store");
+	values[KIND] = CStringGetTextDatum(lw_path_option(source->kind));
 	values[PATH] = CStringGetTextDatum(source->path);
 	nulls[SOURCE] = nulls[KIND] = nulls[PATH] = nulls[NOTES] = false;
-	if (source->store_id == NULL)
+	if (source->kind == LW_SOURCE_STORE && source->store_id == NULL)
 		notes[nnotes++] = CStringGetTextDatum("unprotected");
-	if (lw_pin_try(relid, &view, &error) != LW_OK || lw_view_hidden(view, &error) != LW_OK)
+	if (lw_pin_try(relid, &content, &error) != LW_OK ||
+		(content.view != NULL && lw_view_hidden(content.view, &error) != LW_OK))
 	{
 		values[FAILURE] = CStringGetTextDatum(lw_error_message(&error));
 		nulls[FAILURE] = false;
 	}
+	else if (content.view != NULL)
+		fill_view(content.view, values, nulls);
 	else
-		fill_view(view, values, nulls);
+		fill_section(content.section, values, nulls);
 	values[NOTES] = PointerGetDatum(construct_array(notes, nnotes, TEXTOID, -1, false, TYPALIGN_INT));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }

@@ -20,7 +20,9 @@
 
 /* The last representation that fitted, so that a scan which scores a row a call compares bytes only. */
 static Jsonb *checked;
-static uint64 checked_view;
+static uint64 checked_view;		/* serial, 0 for a section file */
+static uint64 checked_section;	/* the other way round */
+static uint8 checked_space;
 
 static bool
 string_equals(const JsonbValue *value, LwString expected)
@@ -65,9 +67,48 @@ name_is(const JsonbValue *key, const char *name)
 		memcmp(key->val.string.val, name, strlen(name)) == 0;
 }
 
-/* Compares one member; appends a line to `differences` when it is not the view's. */
+/* What members are compared with; strings without data are members that the kind of source does not have. */
+typedef struct Representation
+{
+	LwString	encoder;
+	LwString	encoder_revision;
+	LwString	query_template;
+	LwString	document_template;
+	LwString	model_hash;
+	uint64		dimension;
+	bool		is_store;
+	bool		normalized;		/* of a store */
+} Representation;
+
 static void
-compare_member(const LwManifest *manifest, const JsonbValue *key, const JsonbValue *value,
+get_representation(const LwScorer *scorer, Representation *result)
+{
+	memset(result, 0, sizeof(*result));
+	if (scorer->content.view != NULL)
+	{
+		const LwManifest *manifest = &scorer->content.view->manifest;
+
+		result->is_store = true;
+		result->encoder = manifest->encoder;
+		result->encoder_revision = manifest->encoder_revision;
+		result->query_template = manifest->query_template;
+		result->document_template = manifest->document_template;
+		result->dimension = manifest->dimension;
+		result->normalized = manifest->normalized;
+	}
+	else
+	{
+		LwBytes		encoder = scorer->content.section->file->manifest.embedding_model;
+
+		result->encoder = (LwString) {(const char *) encoder.data, encoder.size};
+		result->model_hash = (LwString) {(const char *) scorer->vectors.model_hash.data, scorer->vectors.model_hash.size};
+		result->dimension = scorer->vectors.slab.dimension;
+	}
+}
+
+/* Compares one member; appends a line to `differences` when it is not the source's. */
+static void
+compare_member(const Representation *expected, const JsonbValue *key, const JsonbValue *value,
 			   StringInfo differences)
 {
 	const struct
@@ -75,17 +116,18 @@ compare_member(const LwManifest *manifest, const JsonbValue *key, const JsonbVal
 		const char *name;
 		LwString	expected;
 	}			strings[] = {
-		{"encoder", manifest->encoder},
-		{"encoder_revision", manifest->encoder_revision},
-		{"query_template", manifest->query_template},
-		{"document_template", manifest->document_template}
+		{"encoder", expected->encoder},
+		{"encoder_revision", expected->encoder_revision},
+		{"query_template", expected->query_template},
+		{"document_template", expected->document_template},
+		{"model_hash", expected->model_hash}
 	};
 	const char *separator = differences->len > 0 ? "; " : "";
 	int			i;
 
 	for (i = 0; i < (int) lengthof(strings); i++)
 	{
-		if (!name_is(key, strings[i].name))
+		if (!name_is(key, strings[i].name) || strings[i].expected.data == NULL)
 			continue;
 		if (!string_equals(value, strings[i].expected))
 			appendStringInfo(differences, "%s%s is %s, the source's is \"%s\"", separator,
@@ -94,52 +136,68 @@ compare_member(const LwManifest *manifest, const JsonbValue *key, const JsonbVal
 	}
 	if (name_is(key, "dimension"))
 	{
-		if (!dimension_equals(value, manifest->dimension))
+		if (!dimension_equals(value, expected->dimension))
 			appendStringInfo(differences, "%sdimension is %s, the source's is " UINT64_FORMAT, separator,
-							 shown(value), manifest->dimension);
+							 shown(value), expected->dimension);
 	}
-	else if (name_is(key, "normalized"))
+	else if (expected->is_store && name_is(key, "normalized"))
 	{
-		if (value->type != jbvBool || value->val.boolean != manifest->normalized)
+		if (value->type != jbvBool || value->val.boolean != expected->normalized)
 			appendStringInfo(differences, "%snormalized is %s, the source's is %s", separator,
-							 shown(value), manifest->normalized ? "true" : "false");
+							 shown(value), expected->normalized ? "true" : "false");
 	}
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unknown member \"%s\" of a representation", pnstrdup(key->val.string.val, key->val.string.len)),
+				 expected->is_store ?
 				 errhint("The members of a store's representation are encoder, encoder_revision, dimension, "
-						 "normalized, query_template and document_template.")));
+						 "normalized, query_template and document_template.") :
+				 errhint("The members of a section file's representation are encoder, dimension and model_hash.")));
 }
 
-/* Remembers what has fitted this view. */
+/* Whether this is what fitted last. */
+static bool
+is_remembered(const LwScorer *scorer, const Jsonb *representation)
+{
+	return checked != NULL && VARSIZE(checked) == VARSIZE(representation) &&
+		checked_view == (scorer->content.view != NULL ? scorer->content.view->serial : 0) &&
+		checked_section == (scorer->content.section != NULL ? scorer->content.section->serial : 0) &&
+		checked_space == (scorer->vectors.space != NULL ? scorer->vectors.space->index : 0) &&
+		memcmp(checked, representation, VARSIZE(checked)) == 0;
+}
+
+/* Remembers what has fitted this source. */
 static void
-remember(const LwView *view, Jsonb *representation)
+remember(const LwScorer *scorer, Jsonb *representation)
 {
 	if (checked != NULL)
 		pfree(checked);
 	checked = NULL;
 	checked = MemoryContextAlloc(TopMemoryContext, VARSIZE(representation));
 	memcpy(checked, representation, VARSIZE(representation));
-	checked_view = view->serial;
+	checked_view = scorer->content.view != NULL ? scorer->content.view->serial : 0;
+	checked_section = scorer->content.section != NULL ? scorer->content.section->serial : 0;
+	checked_space = scorer->vectors.space != NULL ? scorer->vectors.space->index : 0;
 }
 
 void
-lw_check_representation(const LwView *view, Jsonb *representation)
+lw_check_representation(const LwScorer *scorer, Jsonb *representation)
 {
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	value;
 	JsonbValue	key;
 	StringInfoData differences;
+	Representation expected;
 
-	if (checked != NULL && checked_view == view->serial && VARSIZE(checked) == VARSIZE(representation) &&
-		memcmp(checked, representation, VARSIZE(checked)) == 0)
+	if (is_remembered(scorer, representation))
 		return;
 	if (!JB_ROOT_IS_OBJECT(representation))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a representation must be a JSON object")));
+	get_representation(scorer, &expected);
 	initStringInfo(&differences);
 	iterator = JsonbIteratorInit(&representation->root);
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
@@ -148,14 +206,14 @@ lw_check_representation(const LwView *view, Jsonb *representation)
 		{
 			key = value;
 			token = JsonbIteratorNext(&iterator, &value, true);
-			compare_member(&view->manifest, &key, &value, &differences);
+			compare_member(&expected, &key, &value, &differences);
 		}
 	}
 	if (differences.len > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("incompatible query: its representation is not that of \"%s\"", view->directory),
+				 errmsg("incompatible query: its representation is not that of \"%s\"", lw_content_path(scorer->content)),
 				 errdetail_internal("%s.", differences.data)));
 	pfree(differences.data);
-	remember(view, representation);
+	remember(scorer, representation);
 }

@@ -16,7 +16,6 @@
 
 #include "compat.h"
 #include "server/ids.h"
-#include "server/pin.h"
 #include "server/scoring.h"
 #include "sql/scorer.h"
 
@@ -52,13 +51,13 @@ score_candidates(const LwScorer *scorer, const LwString *ids, const int *positio
 	for (i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!lw_view_find(scorer->view, ids[i].data, ids[i].size, &places[present]))
+		if (!lw_scorer_find(scorer, ids[i], &places[present]))
 			continue;
 		ranked[present].position = positions == NULL ? i : positions[i];
 		ranked[present].place = places[present];
 		present++;
 	}
-	lw_score_best(scorer->view, scorer->query, places, present, k, scores);
+	lw_scorer_score(scorer, places, present, k, scores);
 	for (i = 0; i < present; i++)
 		ranked[i].score = scores[i];
 	pfree(places);
@@ -88,7 +87,7 @@ lateweave_rerank(PG_FUNCTION_ARGS)
 
 	ranked = palloc_array(LwRanked, list.count);
 	present = score_candidates(&scorer, list.ids, NULL, list.count, k, ranked);
-	lw_report_kernel_time(scorer.view);
+	lw_report_kernel_time(lw_content_path(scorer.content));
 	qsort(ranked, present, sizeof(LwRanked), lw_compare_ranked);
 	for (i = 0; i < present && i < k; i++)
 	{
@@ -97,30 +96,12 @@ lateweave_rerank(PG_FUNCTION_ARGS)
 		bool		nulls[3] = {false, false, false};
 
 		CHECK_FOR_INTERRUPTS();
-		values[0] = PointerGetDatum(lw_id_to_text(id.data, id.size, scorer.view->directory));
+		values[0] = PointerGetDatum(lw_id_to_text(id.data, id.size, lw_content_path(scorer.content)));
 		values[1] = Float4GetDatum(ranked[i].score);
 		values[2] = Int32GetDatum(i + 1);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-/* ERROR 22000 unless scores of the two views are on one scale. */
-static void
-check_one_scale(const LwView *first, const LwView *other)
-{
-	if (!lw_manifest_same_representation(&first->manifest, &other->manifest))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("sources cannot be ranked together: the representations of \"%s\" and \"%s\" differ",
-						first->directory, other->directory)));
-	if (strcmp(lw_view_score_semantics(first), lw_view_score_semantics(other)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("sources cannot be ranked together: their score semantics differ"),
-				 errdetail("\"%s\" has %s, \"%s\" has %s.",
-						   first->directory, lw_view_score_semantics(first),
-						   other->directory, lw_view_score_semantics(other))));
 }
 
 /* The elements of an array argument of one dimension without NULLs. */
@@ -221,9 +202,15 @@ lateweave_rerank_sources(PG_FUNCTION_ARGS)
 
 		lw_scorer_begin(&scorer, DatumGetObjectId(sources[source]), query,
 						PG_ARGISNULL(5) ? (Datum) 0 : PG_GETARG_DATUM(5), !PG_ARGISNULL(5));
-		/* pinned again, not remembered: of a great many sources the first pins may have gone */
 		if (source > 0)
-			check_one_scale(lw_pin(DatumGetObjectId(sources[0])), scorer.view);
+		{
+			LwScorer	first;
+
+			/* begun again, not remembered: of a great many sources the first pins may have gone */
+			lw_scorer_begin(&first, DatumGetObjectId(sources[0]), query, (Datum) 0, false);
+			lw_check_one_scale(&first, &scorer);
+			lw_scorer_begin(&scorer, DatumGetObjectId(sources[source]), query, (Datum) 0, false);
+		}
 		for (i = 0; i < list.count; i++)
 		{
 			if (source_of[i] != source)

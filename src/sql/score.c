@@ -147,15 +147,15 @@ multivector_distance(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(-(float8) score_value(query, PG_GETARG_MULTIVECTOR(0)));
 }
 
-/* The score of one document of the scorer's view; false when it is absent. */
+/* The score of one document of the scorer's source; false when it is absent. */
 static bool
 score_id(const LwScorer *scorer, LwString id, float4 *score)
 {
 	LwPlace		place;
 
-	if (!lw_view_find(scorer->view, id.data, id.size, &place))
+	if (!lw_scorer_find(scorer, id, &place))
 		return false;
-	lw_score_places(scorer->view, scorer->query, &place, 1, -get_float4_infinity(), score);
+	lw_scorer_score(scorer, &place, 1, 1, score);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 #include "utils/uuid.h"
 
 #include "compat.h"
+#include "section/space.h"
 #include "server/ids.h"
 #include "server/pin.h"
 #include "server/prepared.h"
@@ -47,11 +48,81 @@ void
 lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 				Datum representation, bool has_representation)
 {
-	scorer->view = lw_pin(source);
+	memset(scorer, 0, sizeof(*scorer));
+	scorer->content = lw_pin(source);
+	if (scorer->content.section != NULL)
+		lw_choose_vectors(scorer->content.section, lw_source_lookup(source)->space, &scorer->vectors);
 	if (has_representation)
-		lw_check_representation(scorer->view, DatumGetJsonbP(representation));
-	lw_check_dimension(scorer->view, query->dimension);
+		lw_check_representation(scorer, DatumGetJsonbP(representation));
+	if (scorer->content.section != NULL)
+	{
+		lw_check_section_query(&scorer->vectors, scorer->content.section, query->tokens, query->dimension);
+		scorer->vector = lw_prepare_normalized(query->values, query->dimension);
+		return;
+	}
+	lw_check_dimension(scorer->content.view, query->dimension);
 	scorer->query = lw_prepare(query->values, query->tokens, query->dimension);
+}
+
+bool
+lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place)
+{
+	if (scorer->content.section != NULL)
+		return lw_section_find_chunk(scorer->content.section, id, place);
+	return lw_view_find(scorer->content.view, id.data, id.size, place);
+}
+
+void
+lw_scorer_score(const LwScorer *scorer, const LwPlace *places, size_t count, size_t k, float4 *scores)
+{
+	if (scorer->content.section != NULL)
+		lw_score_rows(scorer->content.section, scorer->vector, &scorer->vectors.slab, places, count, scores);
+	else
+		lw_score_best(scorer->content.view, scorer->query, places, count, k, scores);
+}
+
+/* What a score means; two sources with the same have one scale if their representations are the same too. */
+static const char *
+score_semantics(const LwScorer *scorer)
+{
+	if (scorer->content.view != NULL)
+		return lw_view_score_semantics(scorer->content.view);
+	return psprintf("section-cosine-%s", lw_vector_type_name(scorer->vectors.slab.type));
+}
+
+static bool
+same_bytes(LwBytes a, LwBytes b)
+{
+	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static bool
+same_representation(const LwScorer *a, const LwScorer *b)
+{
+	if (a->content.view != NULL && b->content.view != NULL)
+		return lw_manifest_same_representation(&a->content.view->manifest, &b->content.view->manifest);
+	return a->content.section != NULL && b->content.section != NULL &&
+		a->vectors.slab.dimension == b->vectors.slab.dimension &&
+		same_bytes(a->vectors.model_hash, b->vectors.model_hash) &&
+		same_bytes(a->content.section->file->manifest.embedding_model,
+				   b->content.section->file->manifest.embedding_model);
+}
+
+void
+lw_check_one_scale(const LwScorer *first, const LwScorer *other)
+{
+	if (!same_representation(first, other))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("sources cannot be ranked together: the representations of \"%s\" and \"%s\" differ",
+						lw_content_path(first->content), lw_content_path(other->content))));
+	if (strcmp(score_semantics(first), score_semantics(other)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("sources cannot be ranked together: their score semantics differ"),
+				 errdetail("\"%s\" has %s, \"%s\" has %s.",
+						   lw_content_path(first->content), score_semantics(first),
+						   lw_content_path(other->content), score_semantics(other))));
 }
 
 LwString

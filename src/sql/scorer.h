@@ -12,14 +12,18 @@
 #include "utils/jsonb.h"
 
 #include "kernel/maxsim.h"
+#include "kernel/vectors.h"
 #include "sql/multivector.h"
-#include "store/view.h"
+#include "server/section_scoring.h"
+#include "server/source.h"
 
 /* A source as the statement sees it, and a query that fits it. Valid until the next query is prepared. */
 typedef struct LwScorer
 {
-	LwView	   *view;
-	LwQuery    *query;
+	LwContent	content;
+	LwQuery    *query;			/* of a store */
+	LwVectorQuery *vector;		/* of a section file */
+	LwSectionVectors vectors;	/* likewise: what it scores */
 } LwScorer;
 
 /*
@@ -29,11 +33,24 @@ typedef struct LwScorer
 extern void lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 							Datum representation, bool has_representation);
 
+/* Whether the source holds a document, and where: of a section file the row is its ordinal. */
+extern bool lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place);
+
+/*
+ * Scores the documents at places; what ranks after the best k may get
+ * -infinity.  ERROR as lw_score_places says; interruptible.
+ */
+extern void lw_scorer_score(const LwScorer *scorer, const LwPlace *places, size_t count,
+							size_t k, float4 *scores);
+
+/* ERROR 22000 unless scores of the two sources are on one scale. */
+extern void lw_check_one_scale(const LwScorer *first, const LwScorer *other);
+
 /*
  * ERROR 22000 "incompatible query" that names every member of the jsonb
- * object `representation` which differs from the view's; 22023 for an unknown member.
+ * object `representation` which differs from the source's; 22023 for an unknown member.
  */
-extern void lw_check_representation(const LwView *view, Jsonb *representation);
+extern void lw_check_representation(const LwScorer *scorer, Jsonb *representation);
 
 /* Enough for the text form of any fixed-length id. */
 typedef struct LwIdBuffer

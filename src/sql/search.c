@@ -6,7 +6,8 @@
  * Documents are scored in file order, in blocks; a heap keeps the best k, so
  * memory is that of k results and one block, and spares the kernels documents
  * that cannot be among them.  Documents that have no
- * candidate codes are scored exactly whatever `candidates` says, and no store has any.
+ * candidate codes are scored exactly whatever `candidates` says, and no store has any;
+ * nor has a section file, whose rows a kernel of its own searches.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +23,7 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/scoring.h"
+#include "sql/chunk.h"
 #include "sql/scorer.h"
 
 PG_FUNCTION_INFO_V1(lateweave_search);
@@ -31,7 +33,8 @@ PG_FUNCTION_INFO_V1(lateweave_search);
 /* What the heap's comparison needs. */
 typedef struct Search
 {
-	LwScorer	scorer;
+	LwView	   *view;
+	LwQuery    *query;
 	binaryheap *heap;			/* of LwRanked *, the worst of the best on top */
 	uint64		k;
 } Search;
@@ -82,7 +85,7 @@ offer(Search *search, LwPlace place, float4 score)
 		return;
 	}
 	worst = (LwRanked *) DatumGetPointer(binaryheap_first(search->heap));
-	if (compare(search->scorer.view, &candidate, worst) >= 0)
+	if (compare(search->view, &candidate, worst) >= 0)
 		return;
 	*worst = candidate;
 	binaryheap_replace_first(search->heap, PointerGetDatum(worst));
@@ -97,7 +100,7 @@ flush(Search *search, const LwPlace *places, int count)
 
 	if ((uint64) search->heap->bh_size == search->k)
 		floor = ((LwRanked *) DatumGetPointer(binaryheap_first(search->heap)))->score;
-	lw_score_places(search->scorer.view, search->scorer.query, places, count, floor, scores);
+	lw_score_places(search->view, search->query, places, count, floor, scores);
 	for (i = 0; i < count; i++)
 		offer(search, places[i], scores[i]);
 }
@@ -105,7 +108,7 @@ flush(Search *search, const LwPlace *places, int count)
 static void
 scan(Search *search)
 {
-	LwView	   *view = search->scorer.view;
+	LwView	   *view = search->view;
 	LwPlace		places[BLOCK];
 	int			count = 0;
 	LwPlace		place;
@@ -133,7 +136,7 @@ scan(Search *search)
 static void
 return_best(Search *search, ReturnSetInfo *result)
 {
-	LwView	   *view = search->scorer.view;
+	LwView	   *view = search->view;
 	int			count = search->heap->bh_size;
 	LwRanked  **best = palloc_array(LwRanked *, count);
 	int			i;
@@ -158,11 +161,60 @@ return_best(Search *search, ReturnSetInfo *result)
 	}
 }
 
-Datum
-lateweave_search(PG_FUNCTION_ARGS)
+/* The best k documents of a store. */
+static void
+search_store(const LwScorer *scorer, int k, ReturnSetInfo *result)
 {
 	Search		search;
 	LwError		error;
+
+	search.view = scorer->content.view;
+	search.query = scorer->query;
+	error.path[0] = '\0';
+	if (lw_view_hidden(search.view, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	search.k = Min((uint64) k, search.view->documents);
+	if (search.k == 0)
+		return;
+	search.heap = binaryheap_allocate((int) search.k, heap_compare, search.view);
+	scan(&search);
+	lw_report_kernel_time(search.view->directory);
+	return_best(&search, result);
+}
+
+/* The best k chunks of a section file; ties by ordinal. */
+static void
+search_section(const LwScorer *scorer, int k, ReturnSetInfo *result)
+{
+	LwSection  *section = scorer->content.section;
+	const LwVectorSlab *slab = &scorer->vectors.slab;
+	LwVectorHit *hits = palloc_extended(mul_size(sizeof(LwVectorHit), Min((size_t) k, slab->rows)), MCXT_ALLOC_HUGE);
+	LwNearest	nearest;
+	size_t		count;
+	size_t		i;
+
+	lw_nearest_begin(&nearest, hits, (size_t) k);
+	lw_nearest_scan(&nearest, scorer->vector, slab, 0, slab->rows);
+	count = lw_nearest_finish(&nearest);
+	for (i = 0; i < count; i++)
+	{
+		Datum		values[3];
+		bool		nulls[3] = {false, false, false};
+
+		CHECK_FOR_INTERRUPTS();
+		lw_check_score(section, hits[i].row, hits[i].score);
+		values[0] = PointerGetDatum(lw_chunk_id_text(section, hits[i].row));
+		values[1] = Float4GetDatum(hits[i].score);
+		values[2] = Int32GetDatum((int32) i + 1);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	lw_section_check_faults(section);
+}
+
+Datum
+lateweave_search(PG_FUNCTION_ARGS)
+{
+	LwScorer	scorer;
 	int			k;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -177,17 +229,11 @@ lateweave_search(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("candidates must not be negative, but is %d", PG_GETARG_INT32(3))));
-	lw_scorer_begin(&search.scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
+	lw_scorer_begin(&scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
 					PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4), !PG_ARGISNULL(4));
-	error.path[0] = '\0';
-	if (lw_view_hidden(search.scorer.view, &error) != LW_OK)
-		lw_report(ERROR, &error);
-	search.k = Min((uint64) k, search.scorer.view->documents);
-	if (search.k == 0)
-		return (Datum) 0;
-	search.heap = binaryheap_allocate((int) search.k, heap_compare, search.scorer.view);
-	scan(&search);
-	lw_report_kernel_time(search.scorer.view);
-	return_best(&search, (ReturnSetInfo *) fcinfo->resultinfo);
+	if (scorer.content.section != NULL)
+		search_section(&scorer, k, (ReturnSetInfo *) fcinfo->resultinfo);
+	else
+		search_store(&scorer, k, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -63,6 +63,30 @@ constant_argument(List *arguments, int position)
 	return (Const *) node;
 }
 
+static void
+look_at_source(LwContent content, Call *call)
+{
+	double		documents = 0;
+	double		tokens = 0;
+	size_t		i;
+
+	if (content.section != NULL)
+	{
+		call->documents = content.section->file->rows;
+		call->document_tokens = 1;
+		call->dimension = content.section->file->dimension;
+		return;
+	}
+	for (i = 0; i < content.view->manifest.nsegments; i++)
+	{
+		documents += content.view->manifest.segments[i].documents;
+		tokens += content.view->manifest.segments[i].tokens;
+	}
+	call->documents = documents;
+	call->document_tokens = documents > 0 ? tokens / documents : 1;
+	call->dimension = content.view->manifest.dimension;
+}
+
 /* Looks at a constant query and at the manifest of a constant source. */
 static void
 look_at_call(List *arguments, int source, int query, Call *call)
@@ -87,24 +111,11 @@ look_at_call(List *arguments, int source, int query, Call *call)
 	if (constant != NULL && get_rel_relkind(DatumGetObjectId(constant->constvalue)) == RELKIND_FOREIGN_TABLE &&
 		pg_class_aclcheck(DatumGetObjectId(constant->constvalue), GetUserId(), ACL_SELECT) == ACLCHECK_OK)
 	{
-		LwView	   *view = lw_source_last_view(lw_source_lookup(DatumGetObjectId(constant->constvalue)));
+		LwContent	content;
 
 		/* A broken source is an error of the execution, not of the planner. */
-		if (view != NULL)
-		{
-			double		documents = 0;
-			double		tokens = 0;
-			size_t		i;
-
-			for (i = 0; i < view->manifest.nsegments; i++)
-			{
-				documents += view->manifest.segments[i].documents;
-				tokens += view->manifest.segments[i].tokens;
-			}
-			call->documents = documents;
-			call->document_tokens = documents > 0 ? tokens / documents : 1;
-			call->dimension = view->manifest.dimension;
-		}
+		if (lw_source_last_content(lw_source_lookup(DatumGetObjectId(constant->constvalue)), &content))
+			look_at_source(content, call);
 	}
 }
 

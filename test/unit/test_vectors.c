@@ -649,6 +649,108 @@ check_published(const Published *p)
 	free(c);
 }
 
+/* Finds the three nearest, and compares them with those of the scalar kernel. */
+static void
+compare_nearest(const LwVectorSlab *slab, const float *values, const char *what)
+{
+	LwVectorHit hits[LW_KERNEL_COUNT][3];
+	int			kernel;
+	int			i;
+
+	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
+	{
+		void	   *memory = aligned_alloc(64, lw_vector_query_size(slab->dimension));
+		LwNearest	nearest;
+
+		if (!lw_kernel_available((LwKernel) kernel))
+		{
+			free(memory);
+			continue;
+		}
+		lw_kernel_cap((LwKernel) kernel);
+		lw_nearest_begin(&nearest, hits[kernel], 3);
+		lw_nearest_scan(&nearest, lw_vector_query_init(memory, values, slab->dimension), slab, 0, slab->rows);
+		CHECK(lw_nearest_finish(&nearest) == 3, "%s", what);
+		for (i = 0; i < 3; i++)
+			CHECK(hits[kernel][i].row == hits[LW_KERNEL_SCALAR][i].row &&
+				  hits[kernel][i].score == hits[LW_KERNEL_SCALAR][i].score,
+				  "%s, %s, %u: row %zu, expected %zu", lw_kernel_names[kernel], what, slab->dimension,
+				  hits[kernel][i].row, hits[LW_KERNEL_SCALAR][i].row);
+		free(memory);
+	}
+	lw_kernel_cap(LW_KERNEL_AUTO);
+}
+
+/* The largest integer sums that there can be: every product is, and all are of one sign. */
+static void
+check_largest_sums(void)
+{
+	uint32_t	dimension;
+	size_t		rows = 600;
+
+	for (dimension = 16; dimension <= 32768; dimension *= 2)
+	{
+		float	   *values = malloc(dimension * sizeof(float));
+		int8_t	   *codes = calloc(rows, dimension);
+		float	   *scales = malloc(rows * sizeof(float));
+		LwVectorSlab slab = {LW_VECTOR_INT8, dimension, rows, codes, scales};
+		size_t		i;
+
+		for (i = 0; i < dimension; i++)
+			values[i] = -1;
+		for (i = 0; i < rows; i++)
+		{
+			scales[i] = 1;
+			memset(codes + i * dimension, -1, dimension / 2);
+		}
+		memset(codes + 500 * (size_t) dimension, -128, dimension);
+		compare_nearest(&slab, values, "largest sums");
+		free(values);
+		free(codes);
+		free(scales);
+	}
+}
+
+/* A query that is denormal in every lane but one, whose part of a bound's margin would underflow. */
+static void
+check_denormal_lanes(void)
+{
+	enum
+	{
+		N = 16, ROWS = 3000
+	};
+	static float rows[ROWS * N];
+	float		values[N];
+	float		base[N];
+	LwVectorSlab slab = {LW_VECTOR_FLOAT32, N, ROWS, rows, NULL};
+	int			round;
+	size_t		i;
+
+	for (round = 0; round < 200; round++)
+	{
+		values[0] = 0x1p-60f;
+		base[0] = 0;
+		for (i = 1; i < N; i++)
+		{
+			values[i] = ldexpf(1 + (float) random_below(1 << 20) / (1 << 20), -134);
+			base[i] = ldexpf(1 + (float) random_below(1 << 20) / (1 << 20), 58);
+		}
+		for (i = 0; i < ROWS; i++)
+		{
+			size_t		changes = 1 + random_below(3);
+
+			memcpy(rows + i * N, base, sizeof(base));
+			for (; changes > 0; changes--)
+			{
+				size_t		at = 1 + random_below(N - 1);
+
+				rows[i * N + at] = nextafterf(base[at], random_below(2) ? 0x1p60f : 0);
+			}
+		}
+		compare_nearest(&slab, values, "denormal lanes");
+	}
+}
+
 int
 main(void)
 {
@@ -692,5 +794,7 @@ main(void)
 		check_case(&c);
 		drop_case(&c);
 	}
+	check_largest_sums();
+	check_denormal_lanes();
 	return unit_done("vectors");
 }

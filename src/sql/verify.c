@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * verify.c
+ *	  lateweave_verify: everything that can be checked about a source.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "section/blob.h"
+#include "section/citation.h"
+#include "server/error.h"
+#include "server/section.h"
+#include "server/source.h"
+
+PG_FUNCTION_INFO_V1(lateweave_verify);
+
+#define DETAIL_SIZE 128
+
+typedef struct Passed
+{
+	const char *check;			/* a literal */
+	char		detail[DETAIL_SIZE];
+} Passed;
+
+/* What passed.  Filled while a file is open that nobody would close after an ERROR, so nothing here raises. */
+typedef struct Checks
+{
+	MemoryContext context;
+	Passed	   *passed;
+	int			count;
+	int			room;
+	bool		out_of_memory;
+} Checks;
+
+static void
+note_passed(void *arg, const char *check, const char *detail)
+{
+	Checks	   *checks = arg;
+
+	if (checks->count == checks->room)
+	{
+		int			room = checks->room * 2 + 16;
+		Passed	   *more = MemoryContextAllocExtended(checks->context, sizeof(Passed) * room, MCXT_ALLOC_NO_OOM);
+
+		if (more == NULL)
+		{
+			checks->out_of_memory = true;
+			return;
+		}
+		if (checks->count > 0)
+			memcpy(more, checks->passed, sizeof(Passed) * checks->count);
+		checks->passed = more;
+		checks->room = room;
+	}
+	checks->passed[checks->count].check = check;
+	strlcpy(checks->passed[checks->count].detail, detail, DETAIL_SIZE);
+	checks->count++;
+}
+
+/* Inlined blobs, whose bytes opening a file does not look at. */
+static LwStatus
+verify_blobs(LwSectionFile *file, Checks *checks, LwError *error)
+{
+	size_t		count;
+	size_t		verified = 0;
+	size_t		i;
+	char		detail[DETAIL_SIZE];
+	LwStatus	status;
+
+	if (!file->manifest.blobs_present || lw_section_find(file, LW_SECTION_BLOB_DATA) == NULL)
+		return LW_OK;
+	status = lw_blob_count(file, &count, error);
+	for (i = 0; status == LW_OK && i < count; i++)
+	{
+		LwBlobRef	ref;
+
+		status = lw_blob_ref(file, i, &ref, error);
+		if (status != LW_OK || !ref.inlined)
+			continue;
+		status = lw_blob_verify(file, i, error);
+		verified++;
+	}
+	snprintf(detail, sizeof(detail), "%zu", verified);
+	if (status == LW_OK)
+		note_passed(checks, "inlined blobs", detail);
+	return status;
+}
+
+/* That the content is what the table's option says. */
+static LwStatus
+verify_identity(LwSectionFile *file, const LwSource *source, Checks *checks, LwError *error)
+{
+	char		hash[LW_TEXT_HASH_SIZE + 1];
+	LwStatus	status;
+
+	if (source->content_hash == NULL)
+		return LW_OK;
+	status = lw_section_content_hash(file, hash, error);
+	if (status != LW_OK)
+		return status;
+	if (strcmp(hash, source->content_hash) != 0)
+		return lw_fail(error, LW_REPLACED, "ContentHashMismatch", -1, "the content_hash in the foreign table's options",
+					   "\"%s\" instead of \"%s\"", hash, source->content_hash);
+	note_passed(checks, "option content_hash", "");
+	return LW_OK;
+}
+
+static LwStatus
+verify_section(const LwSource *source, Checks *checks, LwError *error)
+{
+	LwVerifyReport report = {note_passed, checks};
+	LwSectionFile *file;
+	struct stat status;
+	LwStatus	result = lw_source_check_inside(source, error);
+
+	if (result == LW_OK)
+		result = lw_section_check_all(source->path, &report, &file, &status, error);
+	if (result != LW_OK)
+		return result;
+	lw_error_path(error, NULL, source->path);
+	result = verify_blobs(file, checks, error);
+	if (result == LW_OK)
+		result = verify_identity(file, source, checks, error);
+	if (result == LW_OK)
+		result = lw_section_intact(file, error);
+	lw_section_close(file);
+	return result;
+}
+
+static void
+put_row(ReturnSetInfo *result, const LwSource *source, const char *check, bool ok, const char *detail)
+{
+	Datum		values[4];
+	bool		nulls[4] = {false, false, false, false};
+
+	values[0] = CStringGetTextDatum(source->path);
+	values[1] = CStringGetTextDatum(check);
+	values[2] = BoolGetDatum(ok);
+	values[3] = CStringGetTextDatum(detail);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+Datum
+lateweave_verify(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	LwSource   *source;
+	Checks		checks = {0};
+	LwError		error = {0};
+	LwStatus	status;
+	int			i;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	lw_source_check_select(PG_GETARG_OID(0));
+	source = lw_source_lookup(PG_GETARG_OID(0));
+	if (source->kind != LW_SOURCE_SECTION)
+		lw_source_wrong_kind(PG_GETARG_OID(0), LW_SOURCE_SECTION);
+	checks.context = CurrentMemoryContext;
+	status = verify_section(source, &checks, &error);
+	if (checks.out_of_memory)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	/* what says nothing about the file is no finding */
+	if (status != LW_OK && status != LW_MALFORMED && status != LW_TRUNCATED && status != LW_REPLACED)
+		lw_report(ERROR, &error);
+	for (i = 0; i < checks.count; i++)
+		put_row(result, source, checks.passed[i].check, true, checks.passed[i].detail);
+	if (status != LW_OK)
+		put_row(result, source, error.name, false, lw_error_message(&error));
+	return (Datum) 0;
+}
