@@ -12,8 +12,9 @@
  * all beginning with +0.  Every instruction set gives these bits, whatever
  * the values are; only which NaN a NaN is may differ.
  *
- * Nothing here allocates, raises or locks.  lw_maxsim_pause (maxsim.h) is
- * called between blocks of rows.
+ * Nothing here allocates, raises or locks; beside what the caller provides it
+ * takes a few kilobytes of stack.  lw_maxsim_pause (maxsim.h) is called
+ * between blocks of rows.
  *
  *-------------------------------------------------------------------------
  */

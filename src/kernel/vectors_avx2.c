@@ -174,6 +174,16 @@ sum_int4(const float *values, const char *const *rows, const char *const *scales
 	*high = sums1;
 }
 
+/* Finds where TOGETHER rows begin among those of `bytes` each. */
+static inline void
+find_rows(const void *base, size_t bytes, const size_t *rows, const char **begin)
+{
+	int			r;
+
+	for (r = 0; r < TOGETHER; r++)
+		begin[r] = (const char *) base + rows[r] * bytes;
+}
+
 /* Scores of TOGETHER rows. */
 static EXACT void
 score_together(const LwVectorQuery *query, const LwVectorSlab *slab,
@@ -187,25 +197,19 @@ score_together(const LwVectorQuery *query, const LwVectorSlab *slab,
 	__m256		high = _mm256_setzero_ps();
 	int			r;
 
-#define FIND(bytes, scale_bytes) \
-	for (r = 0; r < TOGETHER; r++) \
-	{ \
-		codes[r] = (const char *) slab->codes + rows[r] * (bytes); \
-		scales[r] = (const char *) slab->scales + rows[r] * (scale_bytes); \
-	}
-
 	switch (slab->type)
 	{
 		case LW_VECTOR_FLOAT32:
-			FIND(n * sizeof(float), 0)
+			find_rows(slab->codes, n * sizeof(float), rows, codes);
 			sum_float32(query->values, codes, n, &low, &high);
 			break;
 		case LW_VECTOR_FLOAT16:
-			FIND(n * sizeof(uint16_t), 0)
+			find_rows(slab->codes, n * sizeof(uint16_t), rows, codes);
 			sum_float16(query->values, codes, n, &low, &high);
 			break;
 		case LW_VECTOR_INT8:
-			FIND(n, sizeof(float))
+			find_rows(slab->codes, n, rows, codes);
+			find_rows(slab->scales, sizeof(float), rows, scales);
 			for (r = 0; r < TOGETHER; r++)
 				memcpy(&factors[r], scales[r], sizeof(float));
 			sum_int8(query->values, codes, n, &low, &high);
@@ -213,7 +217,8 @@ score_together(const LwVectorQuery *query, const LwVectorSlab *slab,
 			high = _mm256_mul_ps(high, _mm256_loadu_ps(factors + LANES));
 			break;
 		case LW_VECTOR_INT4:
-			FIND(n / 2, n / LW_INT4_BLOCK * sizeof(uint16_t))
+			find_rows(slab->codes, n / 2, rows, codes);
+			find_rows(slab->scales, n / LW_INT4_BLOCK * sizeof(uint16_t), rows, scales);
 			sum_int4(query->values, codes, scales, n, &low, &high);
 			break;
 	}
