@@ -130,7 +130,7 @@ BEGIN
 		BEGIN
 			answer := answer || ($score);
 		EXCEPTION WHEN data_corrupted THEN
-			answer := answer || 'X';
+			answer := answer || 'damaged ';
 		END;
 	END LOOP;
 	RETURN answer;
@@ -138,7 +138,7 @@ END \$\$;
 BEGIN; DECLARE c CURSOR FOR $score FROM generate_series(1, 5); FETCH c
 EOM
 	cut($file, 4096);
-	is($session->query('SELECT try()'), 'XXX', 'so does a function that catches it');
+	is($session->query('SELECT try()'), 'damaged damaged damaged ', 'so does a function that catches it');
 	$session->query('SAVEPOINT x');
 	@complaints = complaint($session->error('FETCH c'), $file, 'FETCH');
 	$session->query('ROLLBACK TO x');
