@@ -15,6 +15,7 @@
 #include "server/path.h"
 #include "server/pin.h"
 #include "server/section.h"
+#include "server/shared.h"
 #include "server/source.h"
 
 PG_MODULE_MAGIC;
@@ -84,5 +85,6 @@ _PG_init(void)
 							 PGC_USERSET,
 							 0,
 							 NULL, NULL, NULL);
+	lw_shared_init();
 	MarkGUCPrefixReserved("lateweave");
 }

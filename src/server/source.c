@@ -32,6 +32,7 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/path.h"
+#include "server/shared.h"
 #include "server/source.h"
 #include "section/citation.h"
 
@@ -554,7 +555,10 @@ follow_store(LwSource *source, LwView **view, LwError *error)
 		if (status != LW_OK)
 			return status;
 		if (!moved)
+		{
+			lw_shared_offer(source->store);
 			return check_identity(source, *view, error);
+		}
 
 		/* Another directory lies at the path. */
 		status = find_store(source, error);

@@ -1,0 +1,357 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared.c
+ *	  What all sessions of the server know of the stores together.
+ *
+ * A table by directory (device and inode) holds the manifest that was read
+ * last, parsed, and the identity of its file: a session whose stat finds
+ * that very file takes the manifest from here.  An entry is made only from a
+ * file that was older than the clock of the file system is coarse
+ * when it was read (LwStore.unsettled), so a later one differs in its times.
+ *
+ * Both areas of memory are of fixed size.  That of the table has room for all
+ * entries by construction; that of the manifests may be full, which is
+ * no error.  A backend that is killed while it holds a lock here takes the server
+ * through crash recovery, which begins with new shared memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "compat.h"
+
+#include "lib/dshash.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/dsa.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "server/shared.h"
+
+#define SEGMENT_NAME "lateweave"
+
+/* Room for the table: an entry with its overhead, and the buckets. */
+#define ENTRY_ROOM 1024
+#define TABLE_ROOM (512 * 1024)
+
+/* Room for manifests: some hundred segments each, on average. */
+#define MANIFEST_ROOM (32 * 1024)
+#define MANIFESTS_ROOM (1024 * 1024)
+
+/* An entry that was not used for this long may go when manifests find no room. */
+#define IDLE_SECONDS 60
+
+typedef struct SharedKey
+{
+	dev_t		device;			/* of the store's directory */
+	ino_t		inode;
+} SharedKey;
+
+typedef struct SharedStore
+{
+	SharedKey	key;
+	TimestampTz used;			/* when somebody last took or offered the manifest */
+
+	/* the file of the manifest, and what it says; InvalidDsaPointer when there was no room */
+	LwFileId	file;
+	dsa_pointer manifest;
+} SharedStore;
+
+/* At the start of the shared memory. */
+typedef struct Control
+{
+	LWLock		lock;			/* for making the areas and for making room */
+	int			tranche;
+	bool		made;
+	int			room;			/* stores */
+	pg_atomic_uint32 stores;	/* entries in the table */
+	dshash_table_handle table;
+	Size		table_at;		/* of the areas, from the start of this */
+	Size		table_size;
+	Size		manifests_at;
+	Size		manifests_size;
+} Control;
+
+int			lw_max_sources = 128;
+
+static Control *control;
+static dsa_area *table_area;
+static dsa_area *manifest_area;
+static dshash_table *table;		/* NULL when this session has no part in it */
+
+static shmem_request_hook_type previous_request;
+static shmem_startup_hook_type previous_startup;
+
+/* Sizes of the areas and of it all. */
+static Size
+lay_out(Control *layout)
+{
+	layout->room = lw_max_sources;
+	layout->table_at = MAXALIGN(sizeof(Control));
+	layout->table_size = MAXALIGN(TABLE_ROOM + mul_size(lw_max_sources, ENTRY_ROOM));
+	layout->manifests_at = add_size(layout->table_at, layout->table_size);
+	layout->manifests_size = MAXALIGN(MANIFESTS_ROOM + mul_size(lw_max_sources, MANIFEST_ROOM));
+	return add_size(layout->manifests_at, layout->manifests_size);
+}
+
+static Size
+shared_size(void)
+{
+	Control		layout;
+
+	return lay_out(&layout);
+}
+
+static void
+init_control(void *place)
+{
+	Control    *new = place;
+
+	memset(new, 0, sizeof(*new));
+	lay_out(new);
+	new->tranche = LWLockNewTrancheId();
+	LWLockInitialize(&new->lock, new->tranche);
+	pg_atomic_init_u32(&new->stores, 0);
+}
+
+static void
+request(void)
+{
+	if (previous_request != NULL)
+		previous_request();
+	RequestAddinShmemSpace(shared_size());
+}
+
+static void
+startup(void)
+{
+	bool		found;
+
+	if (previous_startup != NULL)
+		previous_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	control = ShmemInitStruct(SEGMENT_NAME, shared_size(), &found);
+	if (!found)
+		init_control(control);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Makes the areas and the table, in the first session that asks. */
+static void
+make_areas(char *base, const dshash_parameters *parameters)
+{
+	table_area = dsa_create_in_place(base + control->table_at, control->table_size, control->tranche, NULL);
+	manifest_area = dsa_create_in_place(base + control->manifests_at, control->manifests_size, control->tranche, NULL);
+	/* never more than there is: an allocation fails, and makes no segment */
+	dsa_set_size_limit(table_area, control->table_size);
+	dsa_set_size_limit(manifest_area, control->manifests_size);
+	dsa_pin(table_area);
+	dsa_pin(manifest_area);
+	table = dshash_create(table_area, parameters, NULL);
+	control->table = dshash_get_hash_table_handle(table);
+	control->made = true;
+}
+
+/* Takes part in the table, if there is one; once a session. */
+static void
+attach(void)
+{
+	static bool tried = false;
+	dshash_parameters parameters = {
+		.key_size = sizeof(SharedKey),
+		.entry_size = sizeof(SharedStore),
+		.compare_function = dshash_memcmp,
+		.hash_function = dshash_memhash,
+		LW_DSHASH_COPY_FUNCTION
+		.tranche_id = 0
+	};
+	MemoryContext old;
+	char	   *base;
+
+	if (tried || table != NULL)
+		return;
+	tried = true;
+	if (control == NULL)
+		control = lw_named_segment(SEGMENT_NAME, shared_size(), init_control);
+	if (control == NULL)
+		return;
+	base = (char *) control;
+	parameters.tranche_id = control->tranche;
+	LWLockRegisterTranche(control->tranche, "lateweave");
+
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	LWLockAcquire(&control->lock, LW_EXCLUSIVE);
+	if (!control->made)
+		make_areas(base, &parameters);
+	else
+	{
+		table_area = dsa_attach_in_place(base + control->table_at, NULL);
+		manifest_area = dsa_attach_in_place(base + control->manifests_at, NULL);
+		table = dshash_attach(table_area, &parameters, control->table, NULL);
+	}
+	dsa_pin_mapping(table_area);
+	dsa_pin_mapping(manifest_area);
+	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(base + control->table_at));
+	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(base + control->manifests_at));
+	LWLockRelease(&control->lock);
+	MemoryContextSwitchTo(old);
+}
+
+bool
+lw_shared_available(void)
+{
+	attach();
+	return table != NULL;
+}
+
+static SharedKey
+key_of(const LwStore *store)
+{
+	SharedKey	key;
+
+	memset(&key, 0, sizeof(key));
+	key.device = store->device;
+	key.inode = store->inode;
+	return key;
+}
+
+/* LwManifestSource of follow.h. */
+static bool
+take_manifest(const LwStore *store, const LwFileId *file, LwManifest *manifest)
+{
+	SharedKey	key = key_of(store);
+	SharedStore *entry;
+	bool		taken = false;
+
+	if (!lw_shared_available())
+		return false;
+	entry = dshash_find(table, &key, false);
+	if (entry == NULL)
+		return false;
+	if (DsaPointerIsValid(entry->manifest) && lw_same_file(&entry->file, file))
+		taken = lw_manifest_unflatten(dsa_get_address(manifest_area, entry->manifest), manifest);
+	if (taken)
+		entry->used = GetCurrentTimestamp();	/* of a word's size: readers may write it at once */
+	dshash_release_lock(table, entry);
+	return taken;
+}
+
+void
+lw_shared_init(void)
+{
+	bool		preloading = process_shared_preload_libraries_in_progress;
+
+	lw_manifest_source = take_manifest;
+	DefineCustomIntVariable("lateweave.max_sources",
+							"Number of stores of which all sessions keep one view together.",
+							"Each session keeps its own views of further ones.",
+							&lw_max_sources,
+							128, 1, 65536,
+							preloading ? PGC_POSTMASTER : PGC_SIGHUP,
+							0,
+							NULL, NULL, NULL);
+	if (!preloading)
+		return;
+	previous_request = shmem_request_hook;
+	shmem_request_hook = request;
+	previous_startup = shmem_startup_hook;
+	shmem_startup_hook = startup;
+}
+
+/* Gives up the entry that was not used for the longest time, if that is some seconds. */
+static void
+make_room(int seconds)
+{
+	dshash_seq_status scan;
+	SharedStore *entry;
+	SharedKey	oldest;
+	TimestampTz used = GetCurrentTimestamp() - seconds * USECS_PER_SEC;
+	bool		found = false;
+
+	dshash_seq_init(&scan, table, false);
+	while ((entry = dshash_seq_next(&scan)) != NULL)
+		if (entry->used <= used)
+		{
+			found = true;
+			oldest = entry->key;
+			used = entry->used;
+		}
+	dshash_seq_term(&scan);
+	entry = found ? dshash_find(table, &oldest, true) : NULL;
+	if (entry == NULL)
+		return;
+	if (DsaPointerIsValid(entry->manifest))
+		dsa_free(manifest_area, entry->manifest);
+	dshash_delete_entry(table, entry);
+	pg_atomic_fetch_sub_u32(&control->stores, 1);
+}
+
+/* The entry of a store, locked; made when there is none, after room was made; NULL when there is no room even so. */
+static SharedStore *
+find_or_make(const SharedKey *key)
+{
+	SharedStore *entry = dshash_find(table, key, true);
+	bool		found;
+
+	if (entry != NULL)
+		return entry;
+	LWLockAcquire(&control->lock, LW_EXCLUSIVE);
+	if (pg_atomic_read_u32(&control->stores) >= (uint32) control->room)
+		make_room(0);
+	if (pg_atomic_read_u32(&control->stores) < (uint32) control->room)
+	{
+		entry = dshash_find_or_insert(table, key, &found);
+		if (!found)
+		{
+			SharedKey	kept = entry->key;
+
+			memset(entry, 0, sizeof(*entry));
+			entry->key = kept;
+			pg_atomic_fetch_add_u32(&control->stores, 1);
+		}
+	}
+	LWLockRelease(&control->lock);
+	return entry;
+}
+
+void
+lw_shared_offer(LwStore *store)
+{
+	SharedKey	key = key_of(store);
+	SharedStore *entry;
+	bool		full;
+
+	if (!store->was_read || store->unsettled || !lw_shared_available())
+		return;
+	entry = find_or_make(&key);
+	if (entry == NULL)
+		return;
+	store->was_read = false;
+	if (!DsaPointerIsValid(entry->manifest) || !lw_same_file(&entry->file, &store->manifest_file))
+	{
+		const LwManifest *manifest = &store->view->manifest;
+
+		if (DsaPointerIsValid(entry->manifest))
+			dsa_free(manifest_area, entry->manifest);
+		entry->manifest = dsa_allocate_extended(manifest_area, lw_manifest_flat_size(manifest), DSA_ALLOC_NO_OOM);
+		if (DsaPointerIsValid(entry->manifest))
+		{
+			lw_manifest_flatten(manifest, dsa_get_address(manifest_area, entry->manifest));
+			entry->file = store->manifest_file;
+		}
+	}
+	full = !DsaPointerIsValid(entry->manifest);
+	entry->used = GetCurrentTimestamp();
+	dshash_release_lock(table, entry);
+	if (!full)
+		return;
+	/* for the next session that reads it */
+	LWLockAcquire(&control->lock, LW_EXCLUSIVE);
+	make_room(IDLE_SECONDS);
+	LWLockRelease(&control->lock);
+}
