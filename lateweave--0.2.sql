@@ -665,7 +665,7 @@ COMMENT ON FUNCTION lateweave_list_sources() IS
 COMMENT ON FUNCTION lateweave_kernels() IS
 'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
 COMMENT ON VIEW lateweave_sources IS
-'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
+'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded; no shared view = each session reads the manifest for itself, since the library is not preloaded';
 
 /* ---------------------------------------------------------------------------
  * The foreign-data wrapper: a vector store is a foreign table of id and tokens,

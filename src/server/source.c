@@ -536,6 +536,7 @@ follow_section(LwSource *source, LwError *error)
 static LwStatus
 follow_store(LwSource *source, LwView **view, LwError *error)
 {
+	const LwView *last = source->store == NULL ? NULL : source->store->view;
 	LwStatus	status;
 	bool		moved = false;
 	int			attempt;
@@ -556,6 +557,9 @@ follow_store(LwSource *source, LwView **view, LwError *error)
 			return status;
 		if (!moved)
 		{
+			if (*view != last)
+				elog(DEBUG2, "%s of \"%s\": commit " UINT64_FORMAT,
+					 source->store->was_read ? "manifest" : "shared view", source->path, (*view)->manifest.commit);
 			lw_shared_offer(source->store);
 			return check_identity(source, *view, error);
 		}
