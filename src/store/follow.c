@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "follow.h"
+#include "store/manifest_file.h"
 
-#define MANIFEST "manifest.json"
 #define MAX_ATTEMPTS 100
 #define SETTLE_NS INT64_C(20000000)
 
@@ -85,24 +85,12 @@ static LwStatus
 read_manifest(int dirfd, const char *path, Reading *reading, LwError *error)
 {
 	struct timespec now;
-	LwMap	   *map;
 	LwStatus	status;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	status = lw_map_open(dirfd, path, MANIFEST, &map, &reading->status, &reading->fd, error);
-	if (status != LW_OK)
-		return status;
-	reading->young = is_young(&reading->status.st_mtim, &now) || is_young(&reading->status.st_ctim, &now);
-	status = lw_manifest_parse(map->data, map->size, &reading->manifest, error);
-	if (map->faulted)
-	{
-		if (status == LW_OK)
-			lw_manifest_free(&reading->manifest);
-		status = lw_map_check(map, error);
-	}
-	lw_map_close(map);
-	if (status != LW_OK)
-		close(reading->fd);
+	status = lw_manifest_read(dirfd, path, &reading->manifest, &reading->status, &reading->fd, error);
+	if (status == LW_OK)
+		reading->young = is_young(&reading->status.st_mtim, &now) || is_young(&reading->status.st_ctim, &now);
 	return status;
 }
 
@@ -115,23 +103,6 @@ adopt_file(LwStore *store, const Reading *reading)
 	store->manifest_fd = reading->fd;
 	store->manifest_stat = reading->status;
 	store->unsettled = reading->young;
-}
-
-/* Whether the manifest at dirfd is now another than `reading`. */
-static bool
-manifest_moved_on(int dirfd, const char *path, const Reading *reading)
-{
-	Reading		again;
-	LwError		ignored;
-	bool		equal;
-
-	memset(&ignored, 0, sizeof(ignored));
-	if (read_manifest(dirfd, path, &again, &ignored) != LW_OK)
-		return true;			/* the next attempt says why */
-	equal = lw_manifest_equal(&again.manifest, &reading->manifest);
-	lw_manifest_free(&again.manifest);
-	close(again.fd);
-	return !equal;
 }
 
 static LwStatus
@@ -147,7 +118,7 @@ check_same_kind(const LwView *before, const LwView *now, const char *path, LwErr
 		what = "another representation";
 	if (what == NULL)
 		return LW_OK;
-	lw_error_path(error, path, MANIFEST);
+	lw_error_path(error, path, LW_MANIFEST_NAME);
 	return lw_fail(error, LW_REPLACED, "StoreReplaced", -1,
 				   "the corpus, encoding and representation that the store had when it was opened", "%s", what);
 }
@@ -203,6 +174,7 @@ load(LwStore *store, int dirfd, const char *path, Reading *reading, LwError *err
 static LwStatus
 reload(LwStore *store, int dirfd, const char *path, LwError *error)
 {
+	LwDirectory directory = {dirfd, path};
 	int			attempt;
 
 	for (attempt = 1;; attempt++)
@@ -225,7 +197,7 @@ reload(LwStore *store, int dirfd, const char *path, LwError *error)
 			adopt_file(store, &reading);
 			return LW_OK;
 		}
-		if (status == LW_MISSING && attempt < MAX_ATTEMPTS && manifest_moved_on(dirfd, path, &reading))
+		if (status == LW_MISSING && attempt < MAX_ATTEMPTS && lw_manifest_moved(directory, &reading.manifest))
 			status = LW_OK;		/* the writer was quicker: once more */
 		lw_manifest_free(&reading.manifest);
 		close(reading.fd);
@@ -242,7 +214,7 @@ lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, Lw
 	int			dirfd;
 
 	*moved = false;
-	lw_error_path(error, path, MANIFEST);
+	lw_error_path(error, path, LW_MANIFEST_NAME);
 	if (store->view != NULL && !store->unsettled && stat(error->path, &status) == 0 &&
 		same_file(&status, &store->manifest_stat) && view_is_intact(store))
 	{
