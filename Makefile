@@ -10,8 +10,11 @@ MODULE_big = lateweave
 LW_FORMAT = error json utf8 npy ids manifest manifest_flat
 LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim_neon decode \
 	screen screen_avx2 screen_avxvnni screen_avx512 screen_neon \
-	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512 lanedot lanedot_avx2
-LW_STORE = map idmap segment merged view follow ahead
+	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512 lanedot lanedot_avx2 \
+	encode encode_avx2
+LW_STORE = map idmap segment merged view follow ahead \
+	names files manifest_file manifest_text segment_write draft publish \
+	compact create snapshot store_verify
 LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build text chooser quant canon \
 	fault record manifest framed contract table file payload chunks texts slab space blob citation verify rank \
 	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \

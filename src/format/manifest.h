@@ -10,6 +10,9 @@
 
 #include "error.h"
 
+#define LW_MANIFEST_NAME "manifest.json"
+#define LW_MANIFEST_FORMAT "lateweave-vectors-2"
+
 typedef enum LwEncoding
 {
 	LW_FLOAT32,

@@ -39,4 +39,11 @@ extern LwStatus lw_npy_parse(const void *data, size_t size, LwNpy *npy, LwError 
 extern LwStatus lw_npy_expect(const LwNpy *npy, LwNpyType type, int axes,
 							  uint64_t rows, uint64_t columns, LwError *error);
 
+/* A header as numpy writes it; the longest shape of two axes has room. */
+#define LW_NPY_HEADER_SIZE 128
+
+/* Writes the header of one axis (columns is ignored), or of two. */
+extern void lw_npy_header(LwNpyType type, int axes, uint64_t rows, uint64_t columns,
+						  char header[LW_NPY_HEADER_SIZE]);
+
 #endif							/* LW_FORMAT_NPY_H */

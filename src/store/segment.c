@@ -16,8 +16,19 @@
 
 #include "format/npy.h"
 #include "segment.h"
+#include "store/names.h"
 
-#define FILE_NAME_SIZE 80
+/* Tells that a file is good; LW_OK. */
+static LwStatus
+report_passed(const LwStoreReport *report, const LwMap *map, const char *check, uint64_t count)
+{
+	char		detail[24];
+
+	snprintf(detail, sizeof(detail), "%" PRIu64, count);
+	if (report != NULL)
+		report->passed(report->arg, map->path, check, detail);
+	return LW_OK;
+}
 
 /* Maps `name` and checks that it is an array of this type and shape; *data points at its first element. */
 static LwStatus
@@ -50,23 +61,20 @@ name_shape(LwStatus status, const char *name, LwError *error)
 }
 
 static LwStatus
-open_ids(int dirfd, const char *directory, LwSegment *segment, LwError *error)
+open_ids(int dirfd, const char *directory, LwSegment *segment, const LwStoreReport *report, LwError *error)
 {
-	char		name[FILE_NAME_SIZE];
+	char		name[LW_NAME_SIZE];
 	LwMap	   *map = NULL;
 	LwStatus	status;
 	uint64_t	row;
 
-	snprintf(name, sizeof(name), "segment-%" PRIu64 ".ids.json", segment->id);
+	lw_segment_name(name, segment->id, LW_FILE_IDS);
 	status = lw_map_open(dirfd, directory, name, &map, NULL, NULL, error);
 	if (status == LW_OK)
 		status = lw_ids_parse(map->data, map->size, segment->documents, &segment->ids, error);
 	if (map != NULL && map->faulted)
 		status = lw_map_check(map, error);
-	lw_map_close(map);
-	if (status != LW_OK)
-		return status;
-	for (row = 0; row < segment->documents; row++)
+	for (row = 0; status == LW_OK && row < segment->documents; row++)
 	{
 		size_t		size;
 		const char *id = lw_ids_get(&segment->ids, row, &size);
@@ -74,7 +82,12 @@ open_ids(int dirfd, const char *directory, LwSegment *segment, LwError *error)
 		if (memchr(id, '\0', size) != NULL)
 			segment->unnameable++;
 	}
-	return lw_idmap_build(&segment->ids, &segment->idmap, error);
+	if (status == LW_OK)
+		status = lw_idmap_build(&segment->ids, &segment->idmap, error);
+	if (status == LW_OK)
+		status = report_passed(report, map, "ids", segment->documents);
+	lw_map_close(map);
+	return status;
 }
 
 static LwStatus
@@ -99,19 +112,19 @@ check_offsets(const LwSegment *segment, LwError *error)
 
 static LwStatus
 open_files(int dirfd, const char *directory, const LwManifest *manifest,
-		   LwSegment *segment, LwError *error)
+		   LwSegment *segment, const LwStoreReport *report, LwError *error)
 {
-	char		name[FILE_NAME_SIZE];
+	char		name[LW_NAME_SIZE];
 	const void *data = NULL;
 	LwStatus	status;
 	bool		int8 = manifest->encoding == LW_INT8;
 
-	status = open_ids(dirfd, directory, segment, error);
+	status = open_ids(dirfd, directory, segment, report, error);
 	if (status != LW_OK)
 		return status;
 
 	/* The ids have been counted, so documents + 1 cannot overflow. */
-	snprintf(name, sizeof(name), "segment-%" PRIu64 ".offsets.npy", segment->id);
+	lw_segment_name(name, segment->id, LW_FILE_OFFSETS);
 	status = open_array(dirfd, directory, name, LW_NPY_UINT64, 1, segment->documents + 1, 0,
 						&segment->offsets_map, &data, error);
 	name_shape(status, "Offsets", error);
@@ -121,27 +134,31 @@ open_files(int dirfd, const char *directory, const LwManifest *manifest,
 	status = check_offsets(segment, error);
 	if (status != LW_OK)
 		return status;
+	report_passed(report, segment->offsets_map, "offsets", segment->documents + 1);
 
-	snprintf(name, sizeof(name), "segment-%" PRIu64 ".%s.npy", segment->id, int8 ? "codes" : "vectors");
+	lw_segment_name(name, segment->id, int8 ? LW_FILE_CODES : LW_FILE_VECTORS);
 	status = open_array(dirfd, directory, name, int8 ? LW_NPY_INT8 : LW_NPY_FLOAT32, 2,
 						segment->tokens, manifest->dimension, &segment->rows_map, &data, error);
-	if (status != LW_OK || !int8)
-	{
-		segment->rows = data;
+	if (status != LW_OK)
 		return status;
-	}
 	segment->rows = data;
+	report_passed(report, segment->rows_map, int8 ? "codes" : "vectors", segment->tokens);
+	if (!int8)
+		return LW_OK;
 
-	snprintf(name, sizeof(name), "segment-%" PRIu64 ".scales.npy", segment->id);
+	lw_segment_name(name, segment->id, LW_FILE_SCALES);
 	status = open_array(dirfd, directory, name, LW_NPY_FLOAT32, 1, segment->tokens, 0,
 						&segment->scales_map, &data, error);
+	if (status != LW_OK)
+		return status;
 	segment->scales = data;
-	return status;
+	return report_passed(report, segment->scales_map, "scales", segment->tokens);
 }
 
 LwStatus
 lw_segment_open(int dirfd, const char *directory, const LwManifest *manifest,
-				const LwManifestSegment *entry, LwSegment **result, LwError *error)
+				const LwManifestSegment *entry, const LwStoreReport *report,
+				LwSegment **result, LwError *error)
 {
 	LwSegment  *segment = calloc(1, sizeof(LwSegment));
 	LwStatus	status;
@@ -155,7 +172,7 @@ lw_segment_open(int dirfd, const char *directory, const LwManifest *manifest,
 
 	/* No overflow once the array's shape was found in a real file; a segment without tokens never uses it. */
 	segment->row_size = (size_t) manifest->dimension * (manifest->encoding == LW_INT8 ? 1 : sizeof(float));
-	status = open_files(dirfd, directory, manifest, segment, error);
+	status = open_files(dirfd, directory, manifest, segment, report, error);
 	if (status != LW_OK)
 	{
 		lw_segment_release(segment);
@@ -180,9 +197,9 @@ lw_segment_release(LwSegment *segment)
 
 LwStatus
 lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *entry,
-				   LwTombstones **result, LwError *error)
+				   const LwStoreReport *report, LwTombstones **result, LwError *error)
 {
-	char		name[FILE_NAME_SIZE];
+	char		name[LW_NAME_SIZE];
 	LwTombstones *tombstones = NULL;
 	LwMap	   *map = NULL;
 	LwNpy		npy;
@@ -190,8 +207,7 @@ lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *en
 	uint64_t	i;
 	uint64_t	last = 0;
 
-	snprintf(name, sizeof(name), "segment-%" PRIu64 ".tombstones-%" PRIu64 ".npy",
-			 entry->id, entry->tombstones);
+	lw_tombstones_name(name, entry->id, entry->tombstones);
 	status = lw_map_open(dirfd, directory, name, &map, NULL, NULL, error);
 	if (status == LW_OK)
 		status = lw_npy_parse(map->data, map->size, &npy, error);
@@ -221,6 +237,8 @@ lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *en
 	}
 	if (map != NULL && map->faulted)
 		status = lw_map_check(map, error);
+	if (status == LW_OK)
+		status = report_passed(report, map, "tombstones", npy.shape[0]);
 	lw_map_close(map);
 	if (status != LW_OK)
 	{

@@ -85,7 +85,7 @@ take_segment(int dirfd, LwView *view, const LwView *previous, size_t i, LwError 
 
 		if (segment->documents != entry->documents || segment->tokens != entry->tokens)
 		{
-			lw_error_path(error, view->directory, "manifest.json");
+			lw_error_path(error, view->directory, LW_MANIFEST_NAME);
 			return lw_fail(error, LW_MALFORMED, "SegmentChanged", -1, "published segments to keep their counts",
 						   "%" PRIu64 " documents and %" PRIu64 " tokens in segment %" PRIu64
 						   ", which had %" PRIu64 " and %" PRIu64,
@@ -96,7 +96,7 @@ take_segment(int dirfd, LwView *view, const LwView *previous, size_t i, LwError 
 	}
 	else
 	{
-		status = lw_segment_open(dirfd, view->directory, &view->manifest, entry, &view->segments[i], error);
+		status = lw_segment_open(dirfd, view->directory, &view->manifest, entry, NULL, &view->segments[i], error);
 		if (status != LW_OK)
 			return status;
 	}
@@ -110,7 +110,7 @@ take_segment(int dirfd, LwView *view, const LwView *previous, size_t i, LwError 
 		view->tombstones[i]->references++;
 		return LW_OK;
 	}
-	return lw_tombstones_open(dirfd, view->directory, entry, &view->tombstones[i], error);
+	return lw_tombstones_open(dirfd, view->directory, entry, NULL, &view->tombstones[i], error);
 }
 
 LwStatus
