@@ -31,6 +31,8 @@ lw_error_code(const LwError *error)
 		case LW_DENIED:
 			return ERRCODE_INSUFFICIENT_PRIVILEGE;
 		case LW_IO:
+			if (error->errnum == EEXIST)
+				return ERRCODE_DUPLICATE_FILE;
 			return error->errnum == ENOSPC || error->errnum == EDQUOT ?
 				ERRCODE_DISK_FULL : ERRCODE_IO_ERROR;
 		case LW_NO_MEMORY:
