@@ -30,7 +30,7 @@ OBJS = src/lateweave.o \
 	$(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = multivector pgvector fdw score section codec
+REGRESS = multivector pgvector fdw score section codec change
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl

@@ -262,6 +262,7 @@ lateweave_snapshot(PG_FUNCTION_ARGS)
 	status = lw_directory_open(here, view->directory, &directory, &error);
 	if (status == LW_OK)
 	{
+		directory.path = view->directory;
 		status = lw_store_snapshot(directory, target, (mode_t) pg_dir_create_mode, &snapshot, &error);
 		close(directory.fd);
 	}

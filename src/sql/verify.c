@@ -172,6 +172,7 @@ verify_files(const LwSource *source, Checks *checks, LwError *error)
 	checks->count = 0;
 	if (status != LW_OK)
 		return status;
+	directory.path = source->path;
 	status = lw_store_verify(directory, &report, wants_to_stop, NULL, error);
 	close(directory.fd);
 	return status;
