@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "follow.h"
+#include "store/manifest_file.h"
 
-#define MANIFEST "manifest.json"
 #define MAX_ATTEMPTS 100
 #define SETTLE_NS INT64_C(20000000)
 
@@ -106,7 +106,7 @@ read_manifest(const LwStore *store, int dirfd, const char *path, Reading *readin
 	LwStatus	status;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	status = lw_map_open(dirfd, path, MANIFEST, &map, &file, &reading->fd, error);
+	status = lw_map_open(dirfd, path, LW_MANIFEST_NAME, &map, &file, &reading->fd, error);
 	if (status != LW_OK)
 		return status;
 	reading->file = lw_file_id(&file);
@@ -138,23 +138,6 @@ adopt_file(LwStore *store, const Reading *reading)
 	store->was_read = reading->parsed;
 }
 
-/* Whether the manifest at dirfd is now another than `reading`. */
-static bool
-manifest_moved_on(const LwStore *store, int dirfd, const char *path, const Reading *reading)
-{
-	Reading		again;
-	LwError		ignored;
-	bool		equal;
-
-	memset(&ignored, 0, sizeof(ignored));
-	if (read_manifest(store, dirfd, path, &again, &ignored) != LW_OK)
-		return true;			/* the next attempt says why */
-	equal = lw_manifest_equal(&again.manifest, &reading->manifest);
-	lw_manifest_free(&again.manifest);
-	close(again.fd);
-	return !equal;
-}
-
 static LwStatus
 check_same_kind(const LwView *before, const LwView *now, const char *path, LwError *error)
 {
@@ -168,7 +151,7 @@ check_same_kind(const LwView *before, const LwView *now, const char *path, LwErr
 		what = "another representation";
 	if (what == NULL)
 		return LW_OK;
-	lw_error_path(error, path, MANIFEST);
+	lw_error_path(error, path, LW_MANIFEST_NAME);
 	return lw_fail(error, LW_REPLACED, "StoreReplaced", -1,
 				   "the corpus, encoding and representation that the store had when it was opened", "%s", what);
 }
@@ -224,6 +207,7 @@ load(LwStore *store, int dirfd, const char *path, Reading *reading, LwError *err
 static LwStatus
 reload(LwStore *store, int dirfd, const char *path, LwError *error)
 {
+	LwDirectory directory = {dirfd, path};
 	int			attempt;
 
 	for (attempt = 1;; attempt++)
@@ -246,7 +230,7 @@ reload(LwStore *store, int dirfd, const char *path, LwError *error)
 			adopt_file(store, &reading);
 			return LW_OK;
 		}
-		if (status == LW_MISSING && attempt < MAX_ATTEMPTS && manifest_moved_on(store, dirfd, path, &reading))
+		if (status == LW_MISSING && attempt < MAX_ATTEMPTS && lw_manifest_moved(directory, &reading.manifest))
 			status = LW_OK;		/* the writer was quicker: once more */
 		lw_manifest_free(&reading.manifest);
 		close(reading.fd);
@@ -264,7 +248,7 @@ lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, Lw
 	int			dirfd;
 
 	*moved = false;
-	lw_error_path(error, path, MANIFEST);
+	lw_error_path(error, path, LW_MANIFEST_NAME);
 	if (store->view != NULL && !store->unsettled && stat(error->path, &status) == 0)
 	{
 		file = lw_file_id(&status);
