@@ -21,8 +21,9 @@ LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build
 	search spill layout manifest_text build_options build build_media build_finish indexes
 LW_SERVER = error ids idset path section shared source pin prepared scoring section_scoring section_search \
 	stage stage_bulk change judge pending publish commit dropped
-LW_SQL = chunk cite document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
-	representation rerank score scorer search section section_search support verify \
+LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
+	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \
+	store support sync verify \
 	build build_row codec codec_text numbers
 
 OBJS = src/lateweave.o \
@@ -31,7 +32,7 @@ OBJS = src/lateweave.o \
 	$(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = multivector pgvector fdw score section codec
+REGRESS = multivector pgvector fdw score section codec change
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl

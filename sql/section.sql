@@ -157,7 +157,6 @@ RESET client_min_messages;
 CREATE FOREIGN TABLE store (id text, tokens multivector) SERVER lateweave OPTIONS (store :'store');
 SELECT attempt($$SELECT lateweave_section_info('store')$$);
 SELECT attempt($$SELECT lateweave_section_search('store', '[[1]]', 1)$$);
-SELECT attempt($$SELECT lateweave_verify('store')$$);
 SELECT attempt($$SELECT lateweave_as_of('kb')$$);
 SELECT attempt($$SELECT lateweave_fetch('store', '{a}'::text[], 'vision')$$);
 SELECT attempt($$SELECT lateweave_sections('shell')$$);

@@ -17,7 +17,11 @@
 
 #include "varatt.h"
 
+#define lw_owns_relation(relid, role) object_ownercheck(RelationRelationId, relid, role)
+
 #else
+
+#define lw_owns_relation(relid, role) pg_class_ownercheck(relid, role)
 
 #ifndef palloc_array
 #define palloc_array(type, count) ((type *) palloc(sizeof(type) * (Size) (count)))

@@ -28,6 +28,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "format/json.h"
 #include "server/error.h"
 #include "server/ids.h"
@@ -615,12 +616,40 @@ lw_source_wrong_kind(Oid relid, LwSourceKind expected)
 }
 
 void
+lw_source_check_privileges(Oid relid, LOCKMODE lock, AclMode privileges)
+{
+	LockRelationOid(relid, lock);
+	if (pg_class_aclmask(relid, GetUserId(), privileges, ACLMASK_ALL) != privileges)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+}
+
+void
+lw_source_check_owner(Oid relid, LOCKMODE lock)
+{
+	LockRelationOid(relid, lock);
+	if (!lw_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+}
+
+void
 lw_source_check_select(Oid relid)
 {
-	AclResult	result;
+	lw_source_check_privileges(relid, AccessShareLock, ACL_SELECT);
+}
 
-	LockRelationOid(relid, AccessShareLock);
-	result = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+void
+lw_source_check_writable(Oid relid)
+{
+	LwSource   *source = lw_source_lookup(relid);
+
+	if (source->kind == LW_SOURCE_SECTION)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot change \"%s\": section files are immutable", get_rel_name(relid)),
+				 errhint("Build another file and put it in the place of this one.")));
+	if (!source->writable)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot change \"%s\": the foreign table is not writable", get_rel_name(relid)),
+				 errhint("Where no other process writes the store, its table can have the option writable 'true'.")));
 }

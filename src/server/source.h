@@ -9,7 +9,8 @@
 #define LW_SERVER_SOURCE_H
 
 #include "postgres.h"
-#include "nodes/pg_list.h"
+#include "nodes/parsenodes.h"
+#include "storage/lockdefs.h"
 
 #include "server/section.h"
 #include "store/follow.h"
@@ -87,8 +88,20 @@ extern void lw_source_wrong_kind(Oid relid, LwSourceKind expected) pg_attribute_
 /* Whether a path follows no symbolic link out of lateweave.directory, when its option is relative. */
 extern LwStatus lw_source_check_inside(const LwSource *source, LwError *error);
 
-/* Locks the table for reading and checks SELECT for the current user, as SQL would. */
+/*
+ * Locks a table until the transaction ends and checks that the current user has all of the
+ * privileges (ACL_SELECT and so on), as SQL would.
+ */
+extern void lw_source_check_privileges(Oid relid, LOCKMODE lock, AclMode privileges);
+
+/* The same for what only the table's owner may do. */
+extern void lw_source_check_owner(Oid relid, LOCKMODE lock);
+
+/* For reading. */
 extern void lw_source_check_select(Oid relid);
+
+/* ERROR 25006 unless the source is a store and its table has the option writable. */
+extern void lw_source_check_writable(Oid relid);
 
 /* Whether the foreign-data wrapper is lateweave's. */
 extern bool lw_is_lateweave_wrapper(Oid fdwid);

@@ -25,7 +25,7 @@
 	"reclaim-one", \
 	"compact-block", \
 	"store-made", "store-filled", \
-	"snapshot-made", "snapshot-file", "snapshot-names-sync", "snapshot-durable"
+	"snapshot-made", "snapshot-file", "snapshot-names-sync"
 
 /*
  * NULL, but in tests.  Called with the name of a point; it may not return, or

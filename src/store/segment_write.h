@@ -5,7 +5,8 @@
  *
  * The files are new ones of a directory of the caller's: one where nobody
  * looks, from which lw_segment_link gives them their names in a store, or the
- * store itself under an id that no manifest has named.  Their bytes are those
+ * store itself under an id that no manifest has named.  They have that
+ * directory's mode less execute bits, so it needs the store's.  Their bytes are those
  * that the format's reference writes.  Nobody checks here that an id comes
  * only once: opening the segment does (store/segment.h).
  *
