@@ -100,7 +100,7 @@ remove_store(const Directory *directory)
 	PG_TRY();
 	{
 		if (status == LW_OK)
-			ereport(WARNING,
+			ereport(LOG,
 					(errmsg("\"%s\" stays: it holds files that are not the store's", directory->path)));
 		else
 			ereport(WARNING,
