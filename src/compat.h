@@ -51,6 +51,19 @@
 #define lw_vacuum_delay_point() vacuum_delay_point()
 #endif
 
+#if PG_VERSION_NUM >= 170000
+#define LW_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)
+#else
+#define LW_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
+#endif
+
+/* A transactional message in the log, of nothing; returns the position after it. */
+#if PG_VERSION_NUM >= 170000
+#define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true, false)
+#else
+#define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true)
+#endif
+
 /*
  * Shared memory is asked for in shmem_request_hook on all of these versions.  From 17 on a segment
  * can be had by name without that; before it there is none.

@@ -12,6 +12,7 @@
 #include "utils/guc.h"
 
 #include "kernel/maxsim.h"
+#include "server/change.h"
 #include "server/path.h"
 #include "server/pin.h"
 #include "server/section.h"
@@ -59,6 +60,7 @@ _PG_init(void)
 	lw_maxsim_pause = check_for_interrupts;
 	lw_source_init();
 	lw_pin_init();
+	lw_change_init();
 
 	DefineCustomStringVariable("lateweave.directory",
 							   "Directory under which relative paths of sources lie.",

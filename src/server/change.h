@@ -48,7 +48,10 @@ extern const LwManifest *lw_change_manifest(const LwChange *change);
 extern void lw_change_append(LwChange *change, const char *id, size_t size,
 							 const float *values, size_t tokens, uint64 dimension);
 
-/* Deletes a document; returns whether it was present, its own and earlier changes included. */
+/* Deletes a document if it is present. */
+extern void lw_change_remove(LwChange *change, const char *id, size_t size);
+
+/* The same, where it matters: returns whether it was present, its own and earlier changes included; the first look costs in proportion to what is staged. */
 extern bool lw_change_delete(LwChange *change, const char *id, size_t size);
 
 /* Whether the document is present, its own and earlier changes included. */

@@ -52,7 +52,7 @@ typedef struct SharedKey
 	ino_t		inode;
 } SharedKey;
 
-typedef struct SharedStore
+struct LwSharedStore
 {
 	SharedKey	key;
 	TimestampTz used;			/* when somebody last took or offered the manifest */
@@ -60,7 +60,14 @@ typedef struct SharedStore
 	/* the file of the manifest, and what it says; InvalidDsaPointer when there was no room */
 	LwFileId	file;
 	dsa_pointer manifest;
-} SharedStore;
+
+	pg_atomic_uint32 holds;		/* sessions that write it */
+	LWLock		publish;		/* held by whoever publishes */
+	pg_atomic_uint32 writing;	/* sessions with a change on its way */
+	pg_atomic_uint64 raised;	/* goes up before each is written */
+	uint64		cleared;		/* as `raised` was, before nothing was on its way and then nothing was found; guarded by the table */
+	bool		settled;		/* what a crash left was dealt with */
+};
 
 /* At the start of the shared memory. */
 typedef struct Control
@@ -164,7 +171,7 @@ attach(void)
 	static bool tried = false;
 	dshash_parameters parameters = {
 		.key_size = sizeof(SharedKey),
-		.entry_size = sizeof(SharedStore),
+		.entry_size = sizeof(LwSharedStore),
 		.compare_function = dshash_memcmp,
 		.hash_function = dshash_memhash,
 		LW_DSHASH_COPY_FUNCTION
@@ -225,7 +232,7 @@ static bool
 take_manifest(const LwStore *store, const LwFileId *file, LwManifest *manifest)
 {
 	SharedKey	key = key_of(store);
-	SharedStore *entry;
+	LwSharedStore *entry;
 	bool		taken = false;
 
 	if (!lw_shared_available())
@@ -263,19 +270,26 @@ lw_shared_init(void)
 	shmem_startup_hook = startup;
 }
 
+/* Whether nothing would be lost with an entry. */
+static bool
+is_idle(LwSharedStore *entry)
+{
+	return pg_atomic_read_u32(&entry->holds) == 0;
+}
+
 /* Gives up the entry that was not used for the longest time, if that is some seconds. */
 static void
 make_room(int seconds)
 {
 	dshash_seq_status scan;
-	SharedStore *entry;
+	LwSharedStore *entry;
 	SharedKey	oldest;
 	TimestampTz used = GetCurrentTimestamp() - seconds * USECS_PER_SEC;
 	bool		found = false;
 
 	dshash_seq_init(&scan, table, false);
 	while ((entry = dshash_seq_next(&scan)) != NULL)
-		if (entry->used <= used)
+		if (entry->used <= used && is_idle(entry))
 		{
 			found = true;
 			oldest = entry->key;
@@ -285,6 +299,11 @@ make_room(int seconds)
 	entry = found ? dshash_find(table, &oldest, true) : NULL;
 	if (entry == NULL)
 		return;
+	if (!is_idle(entry))
+	{
+		dshash_release_lock(table, entry);
+		return;
+	}
 	if (DsaPointerIsValid(entry->manifest))
 		dsa_free(manifest_area, entry->manifest);
 	dshash_delete_entry(table, entry);
@@ -292,10 +311,10 @@ make_room(int seconds)
 }
 
 /* The entry of a store, locked; made when there is none, after room was made; NULL when there is no room even so. */
-static SharedStore *
+static LwSharedStore *
 find_or_make(const SharedKey *key)
 {
-	SharedStore *entry = dshash_find(table, key, true);
+	LwSharedStore *entry = dshash_find(table, key, true);
 	bool		found;
 
 	if (entry != NULL)
@@ -312,6 +331,10 @@ find_or_make(const SharedKey *key)
 
 			memset(entry, 0, sizeof(*entry));
 			entry->key = kept;
+			pg_atomic_init_u32(&entry->holds, 0);
+			pg_atomic_init_u32(&entry->writing, 0);
+			pg_atomic_init_u64(&entry->raised, 1);
+			LWLockInitialize(&entry->publish, control->tranche);
 			pg_atomic_fetch_add_u32(&control->stores, 1);
 		}
 	}
@@ -323,7 +346,7 @@ void
 lw_shared_offer(LwStore *store)
 {
 	SharedKey	key = key_of(store);
-	SharedStore *entry;
+	LwSharedStore *entry;
 	bool		full;
 
 	if (!store->was_read || store->unsettled || !lw_shared_available())
@@ -354,4 +377,104 @@ lw_shared_offer(LwStore *store)
 	LWLockAcquire(&control->lock, LW_EXCLUSIVE);
 	make_room(IDLE_SECONDS);
 	LWLockRelease(&control->lock);
+}
+
+LwSharedStore *
+lw_shared_hold(const LwStore *store)
+{
+	SharedKey	key = key_of(store);
+	LwSharedStore *entry;
+
+	if (!lw_shared_available())
+		return NULL;
+	entry = find_or_make(&key);
+	if (entry == NULL)
+		return NULL;
+	pg_atomic_fetch_add_u32(&entry->holds, 1);
+	entry->used = GetCurrentTimestamp();
+	dshash_release_lock(table, entry);
+	return entry;
+}
+
+void
+lw_shared_unhold(LwSharedStore *shared)
+{
+	pg_atomic_fetch_sub_u32(&shared->holds, 1);
+}
+
+bool
+lw_shared_lock(LwSharedStore *shared)
+{
+	return LWLockAcquireOrWait(&shared->publish, LW_EXCLUSIVE);
+}
+
+void
+lw_shared_unlock(LwSharedStore *shared)
+{
+	LWLockRelease(&shared->publish);
+}
+
+void
+lw_shared_raise(LwSharedStore *shared)
+{
+	pg_atomic_fetch_add_u32(&shared->writing, 1);
+	pg_atomic_fetch_add_u64(&shared->raised, 1);
+}
+
+void
+lw_shared_lower(LwSharedStore *shared)
+{
+	pg_atomic_fetch_sub_u32(&shared->writing, 1);
+}
+
+bool
+lw_shared_pending(const LwStore *store, uint64 *token)
+{
+	SharedKey	key = key_of(store);
+	LwSharedStore *entry;
+	bool		pending;
+	uint64		raised;
+
+	*token = 0;
+	if (!lw_shared_available())
+		return true;
+	entry = dshash_find(table, &key, false);
+	if (entry == NULL)
+		return true;
+	raised = pg_atomic_read_u64(&entry->raised);
+	pg_read_barrier();
+	pending = entry->cleared != raised;
+	if (pg_atomic_read_u32(&entry->writing) > 0)
+		pending = true;
+	else
+		*token = raised;
+	dshash_release_lock(table, entry);
+	return pending;
+}
+
+void
+lw_shared_clear(const LwStore *store, uint64 token)
+{
+	SharedKey	key = key_of(store);
+	LwSharedStore *entry;
+
+	if (token == 0 || !lw_shared_available())
+		return;
+	entry = dshash_find(table, &key, true);
+	if (entry == NULL)
+		return;
+	entry->cleared = Max(entry->cleared, token);
+	dshash_release_lock(table, entry);
+}
+
+bool
+lw_shared_settled(const LwSharedStore *shared)
+{
+	return shared->settled;
+}
+
+void
+lw_shared_set_settled(LwSharedStore *shared, bool settled)
+{
+	shared->settled = settled;
 }

@@ -32,4 +32,33 @@ extern bool lw_shared_available(void);
  */
 extern void lw_shared_offer(LwStore *store);
 
+/* What is shared of one store that is being written; it stays as long as somebody holds it. */
+typedef struct LwSharedStore LwSharedStore;
+
+/* NULL when nothing is shared of it.  Give it back with lw_shared_unhold. */
+extern LwSharedStore *lw_shared_hold(const LwStore *store);
+extern void lw_shared_unhold(LwSharedStore *shared);
+
+/*
+ * Takes the lock of whoever publishes.  False when somebody else has given it back
+ * meanwhile, and perhaps published everything: it is not held then.
+ */
+extern bool lw_shared_lock(LwSharedStore *shared);
+extern void lw_shared_unlock(LwSharedStore *shared);
+
+/* Around the life of a pending change: before it is written, and when it is published, dropped or left for later. */
+extern void lw_shared_raise(LwSharedStore *shared);
+extern void lw_shared_lower(LwSharedStore *shared);
+
+/*
+ * Whether changes of a store may be pending; true as well when nothing is known.
+ * When its directory is then found without any, *token says so to lw_shared_clear; 0: it says nothing.
+ */
+extern bool lw_shared_pending(const LwStore *store, uint64 *token);
+extern void lw_shared_clear(const LwStore *store, uint64 token);
+
+/* Whether what a crash left has been settled since the server started. */
+extern bool lw_shared_settled(const LwSharedStore *shared);
+extern void lw_shared_set_settled(LwSharedStore *shared, bool settled);
+
 #endif							/* LW_SERVER_SHARED_H */

@@ -414,7 +414,7 @@ lw_source_forget_unused(void)
 	hash_seq_init(&scan, stores);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
-		if (entry->used)
+		if (entry->used || entry->store->holds > 0)
 			continue;
 		lw_store_forget(entry->store);
 		pfree(entry->store);

@@ -116,7 +116,7 @@ lateweave_delete(PG_FUNCTION_ARGS)
 	check_array(ids, "ids");
 	lw_id_list(ids, &list);
 
-	change = lw_change_begin(PG_GETARG_OID(0), LW_CHANGE_ROWS);
+	change = lw_change_begin(PG_GETARG_OID(0), LW_CHANGE_CALL);
 	for (i = 0; i < list.count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

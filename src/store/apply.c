@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "store/changes.h"
+#include "store/pending.h"
 
 /* One id of the run. */
 typedef struct Entry
@@ -319,28 +320,18 @@ static LwStatus
 add_bulk(Run *run, const LwChangeRecord *record, LwError *error)
 {
 	const LwManifest *manifest = &run->draft->view->manifest;
-	LwManifestSegment entry = {0};
+	LwManifestSegment entry = record->segment;
 	LwSegment  *segment = NULL;
 	LwDirectory directory;
-	char		name[LW_NAME_SIZE];
-	LwStatus	status;
+	LwStatus	status = lw_bulk_open(run->pending, record->id, &directory, error);
 
-	if (record->id.size >= sizeof(name) || memchr(record->id.data, '/', record->id.size) != NULL || record->id.size == 0 ||
-		record->id.data[0] == '.')
-		return lw_fail(error, LW_MALFORMED, "PendingRecord", -1, "the name of a directory of pending changes", "another");
-	memcpy(name, record->id.data, record->id.size);
-	name[record->id.size] = '\0';
-	entry.documents = record->documents;
-	entry.tokens = record->tokens;
-	status = lw_directory_open(run->pending, name, &directory, error);
 	if (status != LW_OK)
 		return status;
-	directory.path = run->pending.path;
 	status = lw_segment_open(directory.fd, directory.path, manifest, &entry, NULL, &segment, error);
 	if (status == LW_OK)
 		status = lw_draft_take_id(run->draft, &entry.id, error);
 	if (status == LW_OK && run->files)
-		status = lw_segment_link(directory, 0, run->draft->directory, entry.id, manifest->encoding, error);
+		status = lw_segment_link(directory, record->segment.id, run->draft->directory, entry.id, manifest->encoding, error);
 	if (status == LW_OK)
 	{
 		segment->id = entry.id;

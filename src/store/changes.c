@@ -10,7 +10,9 @@
  */
 #include "store/changes.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/encode.h"
@@ -19,8 +21,9 @@ typedef struct Head
 {
 	uint32_t	kind;
 	uint32_t	id_size;
-	uint64_t	documents;
-	uint64_t	tokens;
+	uint64_t	tokens;			/* of a document or segment */
+	uint64_t	documents;		/* of a segment */
+	uint64_t	segment;
 } Head;
 
 static inline size_t
@@ -39,9 +42,9 @@ lw_change_format(const LwManifest *manifest)
 
 /* Reserves a record of `body` bytes past head and id, fills in those two and returns where the rest goes. */
 static uint8_t *
-begin_record(LwBuffer *changes, LwChangeKind kind, LwString id, uint64_t documents, uint64_t tokens, size_t body)
+begin_record(LwBuffer *changes, LwChangeKind kind, LwString id, const LwManifestSegment *segment, size_t body)
 {
-	Head		head = {(uint32_t) kind, (uint32_t) id.size, documents, tokens};
+	Head		head = {(uint32_t) kind, (uint32_t) id.size, segment->tokens, segment->documents, segment->id};
 	size_t		size = sizeof(Head) + padded(id.size) + body;
 	uint8_t    *at;
 
@@ -67,7 +70,8 @@ lw_put_append(LwBuffer *changes, LwChangeFormat format, LwString id, const float
 	size_t		n = tokens * (size_t) format.dimension;
 	size_t		rows = padded(format.encoding == LW_INT8 ? n : n * sizeof(float));
 	size_t		scales = format.encoding == LW_INT8 ? padded(tokens * sizeof(float)) : 0;
-	uint8_t    *at = begin_record(changes, LW_CHANGE_APPEND, id, 1, tokens, rows + scales);
+	LwManifestSegment counts = {.tokens = tokens};
+	uint8_t    *at = begin_record(changes, LW_CHANGE_APPEND, id, &counts, rows + scales);
 
 	if (at == NULL)
 		return;
@@ -80,13 +84,15 @@ lw_put_append(LwBuffer *changes, LwChangeFormat format, LwString id, const float
 void
 lw_put_change(LwBuffer *changes, LwChangeKind kind, LwString id)
 {
-	(void) begin_record(changes, kind, id, 0, 0, 0);
+	static const LwManifestSegment none;
+
+	(void) begin_record(changes, kind, id, &none, 0);
 }
 
 void
-lw_put_bulk(LwBuffer *changes, LwString name, uint64_t documents, uint64_t tokens)
+lw_put_bulk(LwBuffer *changes, LwString directory, const LwManifestSegment *segment)
 {
-	(void) begin_record(changes, LW_CHANGE_BULK, name, documents, tokens, 0);
+	(void) begin_record(changes, LW_CHANGE_BULK, directory, segment, 0);
 }
 
 static LwStatus
@@ -134,8 +140,9 @@ lw_next_change(LwBytes changes, LwChangeFormat format, size_t *at,
 	record->kind = (LwChangeKind) head.kind;
 	record->id.data = (const char *) data + sizeof(head);
 	record->id.size = head.id_size;
-	record->documents = head.documents;
-	record->tokens = head.tokens;
+	record->segment.id = head.segment;
+	record->segment.documents = head.documents;
+	record->segment.tokens = head.tokens;
 	left -= sizeof(head) + padded(head.id_size);
 	data += sizeof(head) + padded(head.id_size);
 	if (record->kind == LW_CHANGE_APPEND)
@@ -149,4 +156,67 @@ lw_next_change(LwBytes changes, LwChangeFormat format, size_t *at,
 	*at += sizeof(head) + padded(head.id_size) + body;
 	*found = true;
 	return LW_OK;
+}
+
+/* The deleted rows of a segment that the draft has changed; NULL without memory. */
+static LwTombstones *
+make_tombstones(const LwDraftSegment *segment)
+{
+	size_t		size = (size_t) (segment->entry.documents / 8 + 1);
+	LwTombstones *tombstones = calloc(1, sizeof(LwTombstones));
+
+	if (tombstones == NULL)
+		return NULL;
+	tombstones->references = 1;
+	tombstones->segment = segment->entry.id;
+	tombstones->count = segment->ndeleted;
+	tombstones->deleted = malloc(size);
+	if (tombstones->deleted == NULL)
+	{
+		lw_tombstones_release(tombstones);
+		return NULL;
+	}
+	memcpy(tombstones->deleted, segment->deleted, size);
+	return tombstones;
+}
+
+LwStatus
+lw_draft_view(LwDraft *draft, LwView **view, LwError *error)
+{
+	size_t		n = draft->nsegments;
+	LwManifestSegment *entries = calloc(n + 1, sizeof(LwManifestSegment));
+	LwSegment **segments = calloc(n + 1, sizeof(LwSegment *));
+	LwTombstones **tombstones = calloc(n + 1, sizeof(LwTombstones *));
+	LwStatus	status = LW_OK;
+	size_t		i;
+
+	if (entries == NULL || segments == NULL || tombstones == NULL)
+		status = lw_fail_errno(error, ENOMEM, "open a view");
+	for (i = 0; status == LW_OK && i < n; i++)
+	{
+		LwDraftSegment *segment = &draft->segments[i];
+
+		status = lw_draft_open(draft, i, error);
+		if (status != LW_OK)
+			break;
+		entries[i] = segment->entry;
+		segments[i] = segment->segment;
+		if (segment->deleted != NULL)
+			tombstones[i] = make_tombstones(segment);
+		else if (segment->tombstones != NULL)
+		{
+			tombstones[i] = segment->tombstones;
+			tombstones[i]->references++;
+		}
+		if (segment->deleted != NULL && tombstones[i] == NULL)
+			status = lw_fail_errno(error, ENOMEM, "open a view");
+	}
+	if (status == LW_OK)
+		status = lw_view_assemble(draft->view, entries, segments, tombstones, n, view, error);
+	for (i = 0; tombstones != NULL && i < n; i++)
+		lw_tombstones_release(tombstones[i]);
+	free(entries);
+	free(segments);
+	free(tombstones);
+	return status;
 }

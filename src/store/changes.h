@@ -22,7 +22,7 @@ typedef enum LwChangeKind
 	LW_CHANGE_DELETE,			/* a document: id */
 	LW_CHANGE_TRUNCATE,			/* all documents */
 	LW_CHANGE_BATCH,			/* what follows begins a segment of its own */
-	LW_CHANGE_BULK				/* a segment whose files lie in the pending directory: its name there as id, documents and tokens */
+	LW_CHANGE_BULK				/* a segment whose files lie in the pending directory: in the directory `id`, under the number `segment` */
 } LwChangeKind;
 
 typedef struct LwChangeRecord
@@ -30,8 +30,7 @@ typedef struct LwChangeRecord
 	LwChangeKind kind;
 	LwString	id;
 	LwDocument	document;		/* of an append */
-	uint64_t	documents;		/* of a bulk segment */
-	uint64_t	tokens;
+	LwManifestSegment segment;	/* of a bulk segment */
 } LwChangeRecord;
 
 /* What rows look like. */
@@ -46,7 +45,7 @@ extern LwChangeFormat lw_change_format(const LwManifest *manifest);
 /* Adds a record to a buffer, which then has failed or holds it whole. */
 extern void lw_put_append(LwBuffer *changes, LwChangeFormat format, LwString id, const float *values, size_t tokens);
 extern void lw_put_change(LwBuffer *changes, LwChangeKind kind, LwString id);
-extern void lw_put_bulk(LwBuffer *changes, LwString name, uint64_t documents, uint64_t tokens);
+extern void lw_put_bulk(LwBuffer *changes, LwString directory, const LwManifestSegment *segment);
 
 /*
  * The record at *at, which is moved past it; false at the end.  The data is
@@ -67,6 +66,6 @@ extern LwStatus lw_draft_apply(LwDraft *draft, const LwBytes *pieces, size_t npi
 							   bool files, LwDirectory pending, LwError *error);
 
 /* A view of what the draft would publish, of the base's commit. */
-extern LwStatus lw_draft_view(const LwDraft *draft, LwView **view, LwError *error);
+extern LwStatus lw_draft_view(LwDraft *draft, LwView **view, LwError *error);
 
 #endif							/* LW_STORE_CHANGES_H */

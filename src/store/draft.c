@@ -45,6 +45,7 @@ lw_draft_begin(LwDraft *draft, LwView *view, LwDirectory directory, LwError *err
 	memset(draft, 0, sizeof(*draft));
 	draft->directory = directory;
 	draft->next_segment_id = view->manifest.next_segment_id;
+	draft->next_name = LW_MANIFEST_NEXT;
 	draft->room = n + 4;
 	draft->segments = calloc(draft->room, sizeof(LwDraftSegment));
 	if (draft->segments == NULL)
@@ -90,7 +91,7 @@ lw_draft_free(LwDraft *draft)
 	for (i = 0; i < draft->nsegments; i++)
 		release_segment(draft, &draft->segments[i]);
 	if (draft->manifest_made && !draft->published)
-		(void) unlinkat(draft->directory.fd, LW_MANIFEST_NEXT, 0);
+		(void) unlinkat(draft->directory.fd, draft->next_name, 0);
 	free(draft->segments);
 	free(draft->manifest.segments);
 	lw_buffer_free(&draft->text);

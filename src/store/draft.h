@@ -21,7 +21,7 @@ typedef struct LwDraftSegment
 {
 	LwManifestSegment entry;	/* as in the base; of a segment that was added without tombstones */
 	LwSegment  *segment;		/* NULL: not opened yet */
-	const LwTombstones *tombstones; /* of the base, or NULL */
+	LwTombstones *tombstones;	/* of the base, or NULL */
 	uint8_t    *deleted;		/* malloc'ed bitmap of all deleted rows; NULL: those of the base */
 	uint64_t	ndeleted;
 	bool		made;			/* its files go when the draft is not published */
@@ -38,6 +38,8 @@ typedef struct LwDraft
 	size_t		nsegments;
 	size_t		room;
 	LwDraftSegment *segments;	/* malloc'ed, ids ascending */
+
+	const char *next_name;		/* what the next manifest is called until it is published; LW_MANIFEST_NEXT unless changed */
 
 	/* set by lw_draft_write */
 	LwManifest	manifest;		/* its strings are the view's */

@@ -16,6 +16,10 @@
 	"segment-begin", "segment-created", "segment-written", "segment-synced", \
 	"segment-link", "segment-linked", \
 	"tombstones-create", "tombstones-written", "tombstones-synced", \
+	"intent-create", "intent-written", "intent-synced", "intent-link", "intent-linked", "intent-durable", \
+	"bulk-made", "intent-mark", \
+	"round-create", "round-written", "round-synced", "round-rename", "round-durable", \
+	"intent-drop", "intents-dropped", "round-drop", "round-undo", "pending-sweep", \
 	"names-sync", "manifest-create", "manifest-written", "manifest-synced", \
 	"manifest-rename", "manifest-renamed", "manifest-durable", \
 	"reclaim-one", \

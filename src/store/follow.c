@@ -284,8 +284,11 @@ lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, Lw
 void
 lw_store_forget(LwStore *store)
 {
+	int			holds = store->holds;
+
 	lw_view_release(store->view);
 	if (store->manifest_fd >= 0)
 		close(store->manifest_fd);
 	lw_store_init(store, store->device, store->inode);
+	store->holds = holds;
 }

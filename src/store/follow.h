@@ -35,6 +35,8 @@ typedef struct LwStore
 	int			manifest_fd;	/* -1 when there is none */
 	LwFileId	manifest_file;
 	bool		unsettled;		/* it was so young that a later change could look the same */
+	int			holds;			/* of those who want it to stay */
+	bool		settled;		/* this process has seen to what a crash left in it */
 	bool		was_read;		/* it was parsed here, not taken from lw_manifest_source */
 	int			faults;			/* lw_map_faults when the view's maps were last looked at */
 } LwStore;

@@ -47,7 +47,7 @@ unwrite(LwDraft *draft)
 			draft->segments[i].tombstones_made = false;
 		}
 	if (draft->manifest_made)
-		(void) unlinkat(draft->directory.fd, LW_MANIFEST_NEXT, 0);
+		(void) unlinkat(draft->directory.fd, draft->next_name, 0);
 	draft->manifest_made = false;
 }
 
@@ -119,13 +119,13 @@ write_manifest(LwDraft *draft, mode_t mode, LwError *error)
 
 	draft->text.size = 0;
 	lw_put_store_manifest(&draft->text, &draft->manifest);
-	lw_error_path(error, draft->directory.path, LW_MANIFEST_NEXT);
+	lw_error_path(error, draft->directory.path, draft->next_name);
 	status = lw_buffer_status(&draft->text, error);
 	/* what a crash left under this name was never published */
 	if (status == LW_OK)
-		status = lw_file_unlink(draft->directory, LW_MANIFEST_NEXT, error);
+		status = lw_file_unlink(draft->directory, draft->next_name, error);
 	if (status == LW_OK)
-		status = lw_file_make(draft->directory, LW_MANIFEST_NEXT, mode, draft->text.data, draft->text.size,
+		status = lw_file_make(draft->directory, draft->next_name, mode, draft->text.data, draft->text.size,
 							  &lw_manifest_faults, error);
 	draft->manifest_made = status == LW_OK;
 	return status;
@@ -201,7 +201,7 @@ lw_draft_publish(LwDraft *draft, LwError *error)
 		status = LW_FAULT("manifest-rename");
 	if (status != LW_OK)
 		return status;
-	if (renameat(draft->directory.fd, LW_MANIFEST_NEXT, draft->directory.fd, LW_MANIFEST_NAME) != 0)
+	if (renameat(draft->directory.fd, draft->next_name, draft->directory.fd, LW_MANIFEST_NAME) != 0)
 	{
 		lw_error_path(error, draft->directory.path, LW_MANIFEST_NAME);
 		return lw_fail_errno(error, errno, "replace");

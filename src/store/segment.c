@@ -192,6 +192,7 @@ lw_segment_release(LwSegment *segment)
 	lw_map_close(segment->offsets_map);
 	lw_map_close(segment->rows_map);
 	lw_map_close(segment->scales_map);
+	free(segment->memory);
 	free(segment);
 }
 

@@ -29,6 +29,7 @@ typedef struct LwSegment
 	LwMap	   *offsets_map;
 	LwMap	   *rows_map;		/* vectors or codes */
 	LwMap	   *scales_map;		/* int8 only */
+	void	   *memory;			/* malloc'ed, for a segment that has no files and no maps */
 	const uint64_t *offsets;	/* into the maps, past the headers */
 	const char *rows;
 	const float *scales;
