@@ -5,7 +5,8 @@
  *
  * The document that a row is, is known by its id: the plan of an UPDATE or
  * DELETE fetches it beside what the query asks for.  UPDATE is a deletion and an
- * append.  What a section file or a store that is not writable refuses is
+ * append.  Rows come one at a time: a batch would be copied once more and save
+ * nothing.  What a section file or a store that is not writable refuses is
  * refused where a statement would begin to change rows, so that all of them
  * say what the matter is.
  *
