@@ -2,7 +2,8 @@
  *
  * test_store_verify.c
  *	  Damaged stores: checking one says what the reference says when it reads
- *	  it; and a writer clears away what the reference's does.
+ *	  it; a writer clears away what the reference's does, and dropping a store
+ *	  what is a store's.
  *
  * Makes the stores with damage.py in a temporary directory.
  *
@@ -120,6 +121,40 @@ check_reclaimed(const Tree *recipe)
 	close(store.fd);
 }
 
+/* Only what is a store's goes; links are removed, not followed. */
+static void
+check_drop(void)
+{
+	static const char *const kept[] = {
+		"notes.txt", "segment-x", "segment-00.ids.json", "manifest.jsonx", "segment-1.ids.json.bak", ".staging-file", NULL
+	};
+	static const char *const gone[] = {
+		"segment-0.ids.json", "segment-18446744073709551615.scales.npy", "segment-7.tombstones-0.npy",
+		"manifest.json.a1b2", ".staging-x/inner/file", LW_PENDING_NAME "/1/2/3", NULL
+	};
+	const char *path = in_scratch("dropped/store");
+	LwManifest	manifest = identity(LW_INT8, 128, true);
+	LwError		error;
+	bool		left;
+	int			i;
+
+	if (lw_store_create(path, 0700, &manifest, &error) != LW_OK)
+		exit(1);
+	for (i = 0; kept[i] != NULL; i++)
+		run_command("touch '%s/%s'", path, kept[i]);
+	run_command("mkdir -p '%s/.staging-x/inner' '%s/" LW_PENDING_NAME "/1/2'", path, path);
+	for (i = 0; gone[i] != NULL; i++)
+		run_command("touch '%s/%s'", path, gone[i]);
+	run_command("ln -s .. '%s/.staging-x/up'; ln -s ../../../outside '%s/" LW_PENDING_NAME "/1/link'", path, path);
+	run_command("mkdir '%s/segment-9.ids.json'; touch '%s/../outside'", path, path);
+	CHECK(lw_store_drop(path, &left, &error) == LW_OK && left, "%s: %s", error.path, error.found);
+	for (i = 0; kept[i] != NULL; i++)
+		run_command("rm '%s/%s'", path, kept[i]);
+	run_command("rm '%s/../outside'; rmdir '%s/segment-9.ids.json'", path, path);
+	CHECK(lw_store_drop(path, &left, &error) == LW_OK && !left, "%s: %s", error.path, error.found);
+	CHECK(access(path, F_OK) != 0 && lw_store_drop(path, &left, &error) == LW_MISSING, "%s", error.found);
+}
+
 static void
 make_stores(void)
 {
@@ -229,6 +264,7 @@ main(void)
 	tree_free(recipes);
 	check_good();
 	check_stopped();
+	check_drop();
 	remove_scratch();
 	return unit_done("store_verify");
 }
