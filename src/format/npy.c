@@ -307,7 +307,7 @@ lw_npy_parse(const void *data, size_t size, LwNpy *npy, LwError *error)
 					   "data of exactly the header's shape and type",
 					   "%zu bytes instead of %" PRIu64, size - header.end, bytes);
 	if (header.end % element_size(npy->type) != 0)
-		return lw_fail(error, LW_MALFORMED, "Npy", (int64_t) header.end,
+		return lw_fail(error, LW_MALFORMED, "ArrayShape", (int64_t) header.end,
 					   "data aligned to its elements", "elements of %" PRIu64 " bytes",
 					   element_size(npy->type));
 	if (npy->axes > LW_NPY_MAX_AXES)

@@ -29,9 +29,9 @@ typedef struct LwNpy
 
 /*
  * Parses the header at the front of a file of `size` bytes and checks the
- * file's length against it.  Error name Npy; for an array of another type
- * ArrayShape.  Follows the reference's text look-up (spec/store.md 2), not
- * Python's grammar.
+ * file's length against it.  Error name Npy; for data that is not aligned and
+ * for an array of another type ArrayShape.  Follows the reference's text
+ * look-up (spec/store.md 2), not Python's grammar.
  */
 extern LwStatus lw_npy_parse(const void *data, size_t size, LwNpy *npy, LwError *error);
 

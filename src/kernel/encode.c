@@ -22,30 +22,61 @@
 
 #define NORM_TOLERANCE 1.1e-3f
 
+bool
+lw_row_is_finite_scalar(const float *values, size_t dimension)
+{
+	size_t		i;
+
+	for (i = 0; i < dimension; i++)
+		if (!(fabsf(values[i]) <= FLT_MAX))
+			return false;
+	return true;
+}
+
+#if defined(__x86_64__)
+static bool
+has_avx2(void)
+{
+	return lw_kernel_active() == LW_KERNEL_AVX2 || lw_kernel_active() == LW_KERNEL_AVX512;
+}
+#endif
+
+/* Whether the norm of a row is near enough to 1. */
+static bool
+is_unit(const float *row, size_t dimension)
+{
+	float		sum = 0.0f;
+	size_t		i;
+
+	for (i = 0; i < dimension; i++)
+		sum += row[i] * row[i];
+	return fabsf(sqrtf(sum) - 1.0f) <= NORM_TOLERANCE;
+}
+
 LwRowProblem
 lw_check_rows(const float *values, size_t tokens, size_t dimension,
 			  bool normalized, size_t *token, size_t *component)
 {
-	size_t		i;
+	bool		(*row_is_finite) (const float *, size_t) = lw_row_is_finite_scalar;
 
+#if defined(__x86_64__)
+	if (has_avx2())
+		row_is_finite = lw_row_is_finite_avx2;
+#endif
 	*component = 0;
-	for (*token = 0; *token < tokens; ++*token)
-		for (*component = 0; *component < dimension; ++*component)
-			if (!(fabsf(values[*token * dimension + *component]) <= FLT_MAX))
-				return LW_ROWS_NOT_FINITE;
-	*component = 0;
-	if (!normalized)
-		return LW_ROWS_FINE;
 	for (*token = 0; *token < tokens; ++*token)
 	{
 		const float *row = values + *token * dimension;
-		float		sum = 0.0f;
 
-		for (i = 0; i < dimension; i++)
-			sum += row[i] * row[i];
-		if (!(fabsf(sqrtf(sum) - 1.0f) <= NORM_TOLERANCE))
-			return LW_ROWS_NOT_UNIT;
+		if (row_is_finite(row, dimension))
+			continue;
+		while (fabsf(row[*component]) <= FLT_MAX)
+			++*component;
+		return LW_ROWS_NOT_FINITE;
 	}
+	for (*token = 0; normalized && *token < tokens; ++*token)
+		if (!is_unit(values + *token * dimension, dimension))
+			return LW_ROWS_NOT_UNIT;
 	return LW_ROWS_FINE;
 }
 
@@ -87,7 +118,7 @@ lw_encode_int8(const float *values, size_t tokens, size_t dimension, int8_t *cod
 	size_t		token;
 
 #if defined(__x86_64__)
-	if (lw_kernel_active() == LW_KERNEL_AVX2 || lw_kernel_active() == LW_KERNEL_AVX512)
+	if (has_avx2())
 		encode_row = lw_encode_row_avx2;
 #endif
 	for (token = 0; token < tokens; token++)

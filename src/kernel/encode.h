@@ -39,9 +39,11 @@ extern LwRowProblem lw_check_rows(const float *values, size_t tokens, size_t dim
 extern void lw_encode_int8(const float *values, size_t tokens, size_t dimension,
 						   int8_t *codes, float *scales);
 
-/* One row; returns its scale. */
+/* One row: whether it can be encoded, and its codes and scale. */
+extern bool lw_row_is_finite_scalar(const float *values, size_t dimension);
 extern float lw_encode_row_scalar(const float *values, size_t dimension, int8_t *codes);
 #if defined(__x86_64__)
+extern bool lw_row_is_finite_avx2(const float *values, size_t dimension);
 extern float lw_encode_row_avx2(const float *values, size_t dimension, int8_t *codes);
 #endif
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * encode_avx2.c
- *	  int8 codes of a row, eight values at a time; the bits are those of
+ *	  Rows that go into a store, eight values at a time; the bits are those of
  *	  encode.c, since a maximum has no order and the rest is value by value.
  *
  *-------------------------------------------------------------------------
@@ -16,6 +16,22 @@
 #define AVX2 __attribute__((target("avx2")))
 
 #define LANES 8
+
+AVX2 bool
+lw_row_is_finite_avx2(const float *values, size_t dimension)
+{
+	const __m256i exponent = _mm256_set1_epi32(0x7f800000);
+	__m256i		odd = _mm256_setzero_si256();
+	size_t		i;
+
+	for (i = 0; i + LANES <= dimension; i += LANES)
+	{
+		__m256i		bits = _mm256_loadu_si256((const __m256i *) (values + i));
+
+		odd = _mm256_or_si256(odd, _mm256_cmpeq_epi32(_mm256_and_si256(bits, exponent), exponent));
+	}
+	return _mm256_testz_si256(odd, odd) && lw_row_is_finite_scalar(values + i, dimension - i);
+}
 
 /* The greatest magnitude of whole blocks and of what follows them. */
 static AVX2 float

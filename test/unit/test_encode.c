@@ -121,6 +121,40 @@ check_codes(void)
 		}
 }
 
+/* No place of a row is missed. */
+static void
+check_places(void)
+{
+	size_t		dimension;
+	size_t		at;
+	int			kernel;
+
+	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
+		for (dimension = 1; dimension < 40 && lw_kernel_available((LwKernel) kernel); dimension++)
+		{
+			float	   *row = fenced(dimension * sizeof(float));
+
+			lw_kernel_cap((LwKernel) kernel);
+			for (at = 0; at < dimension; at++)
+				row[at] = random_below(2) ? FLT_MAX : -FLT_MAX;
+			for (at = 0; at <= dimension; at++)
+			{
+				size_t		token;
+				size_t		component;
+				LwRowProblem problem;
+
+				if (at < dimension)
+					row[at] = at % 2 ? NAN : -INFINITY;
+				problem = lw_check_rows(row, 1, dimension, false, &token, &component);
+				CHECK(at == dimension ? problem == LW_ROWS_FINE : problem == LW_ROWS_NOT_FINITE && component == at,
+					  "%s, dimension %zu: %zu instead of %zu", lw_kernel_names[kernel], dimension, component, at);
+				if (at < dimension)
+					row[at] = 1;
+			}
+			drop_fences();
+		}
+}
+
 /* The first NaN or infinity is found, whatever the norms; then the first norm that is off. */
 static void
 check_problems(void)
@@ -159,6 +193,7 @@ int
 main(void)
 {
 	check_codes();
+	check_places();
 	check_problems();
 	return unit_done("encode");
 }

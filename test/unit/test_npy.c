@@ -267,7 +267,7 @@ test_aligned(void)
 			CHECK((status == LW_OK) == (shift % cases[i].element == 0), "%s shifted by %zu",
 				  cases[i].header, shift);
 			if (status != LW_OK)
-				CHECK(strcmp(error.name, "Npy") == 0 && error.offset == (int64_t) (size - 24),
+				CHECK(strcmp(error.name, "ArrayShape") == 0 && error.offset == (int64_t) (size - 24),
 					  "%s shifted by %zu", cases[i].header, shift);
 			free(file);
 		}

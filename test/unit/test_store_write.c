@@ -3,11 +3,13 @@
  * test_store_write.c
  *	  What the reference's writer was asked, asked of ours: every file of every
  *	  commit of the golden stores has the same bytes, and the same appends are
- *	  refused.
+ *	  refused.  Then a segment that is too large for the writer's buffers.
  *
  *-------------------------------------------------------------------------
  */
 #include "format/npy.h"
+#include "kernel/encode.h"
+#include "random.h"
 #include "section/hash.h"
 #include "store.h"
 #include "store/manifest_text.h"
@@ -518,6 +520,72 @@ check_appends(void)
 	tree_free(list);
 }
 
+/* A segment whose files are written in many steps reads back. */
+static void
+check_large(LwEncoding encoding)
+{
+	enum
+	{
+		DOCUMENTS = 60000, LONG = 40000, DIMENSION = 5
+	};
+	LwDirectory staging = open_directory(in_scratch("staging"));
+	LwManifest	manifest = identity(encoding, DIMENSION, false);
+	LwSegmentWriter writer;
+	LwManifestSegment entry;
+	LwSegment  *segment;
+	LwError		error = {0};
+	float	   *values = malloc((size_t) LONG * DIMENSION * sizeof(float));
+	int8_t	   *codes = malloc((size_t) LONG * DIMENSION);
+	float	   *scales = malloc(LONG * sizeof(float));
+	LwStatus	status;
+	char		name[200];
+	bool		same = true;
+	int			i;
+
+	for (i = 0; i < LONG * DIMENSION; i++)
+		values[i] = gaussian();
+	status = lw_segment_write_begin(&writer, staging, 77, encoding, DIMENSION, &error);
+	for (i = 0; status == LW_OK && i < DOCUMENTS; i++)
+	{
+		LwString	id = {name, (size_t) snprintf(name, sizeof(name), "document-%d", i)};
+		size_t		tokens = i == DOCUMENTS / 2 ? LONG : (size_t) (1 + i % 3);
+
+		status = lw_segment_write(&writer, id, values + i % 1000 * DIMENSION, i == DOCUMENTS / 2 ? tokens - 1000 : tokens, &error);
+	}
+	if (status == LW_OK)
+		status = lw_segment_write_end(&writer, &entry, &error);
+	CHECK(status == LW_OK, "%s: %s", error.path, error.found);
+	CHECK(lw_segment_open(staging.fd, staging.path, &manifest, &entry, NULL, &segment, &error) == LW_OK &&
+		  segment->documents == DOCUMENTS, "%s: %s", error.path, error.found);
+	for (i = 0; same && i < DOCUMENTS; i++)
+	{
+		LwString	id = {name, (size_t) snprintf(name, sizeof(name), "document-%d", i)};
+		uint64_t	row = lw_idmap_find(&segment->idmap, &segment->ids, id.data, id.size, lw_id_hash(id.data, id.size));
+		const float *expected = values + i % 1000 * DIMENSION;
+		LwDocument	document;
+
+		same = row == (uint64_t) i && lw_segment_document(segment, row, &document, &error) == LW_OK &&
+			document.tokens == (i == DOCUMENTS / 2 ? LONG - 1000 : (size_t) (1 + i % 3));
+		if (!same)
+			break;
+		if (encoding == LW_FLOAT32)
+			same = memcmp(document.rows, expected, document.tokens * DIMENSION * sizeof(float)) == 0;
+		else
+		{
+			lw_encode_int8(expected, document.tokens, DIMENSION, codes, scales);
+			same = memcmp(document.rows, codes, document.tokens * DIMENSION) == 0 &&
+				memcmp(document.scales, scales, document.tokens * sizeof(float)) == 0;
+		}
+	}
+	CHECK(same, "document %d", i);
+	lw_segment_release(segment);
+	lw_segment_unlink(staging, 77, encoding);
+	close(staging.fd);
+	free(values);
+	free(codes);
+	free(scales);
+}
+
 int
 main(void)
 {
@@ -527,6 +595,8 @@ main(void)
 		return 1;
 	replay_all();
 	check_appends();
+	check_large(LW_FLOAT32);
+	check_large(LW_INT8);
 	remove_scratch();
 	return unit_done("store_write");
 }
