@@ -45,6 +45,7 @@
 #else
 #include "commands/explain.h"
 #define lw_vacuum_delay_point() vacuum_delay_point()
+#define pg_noreturn pg_attribute_noreturn()
 #endif
 
 /* create_foreignscan_path of a base relation, without order, outer path and private data. */

@@ -1,27 +1,17 @@
 #!/bin/bash
 # make check: everything that can be tested on this machine, with a server of
 # its own. Ends with "N passed, N failed"; what did not run counts as failed.
+# check.sh sql runs the SQL tests only.
 . "$(dirname "$0")/common.sh"
 
 passed=0
 failed=0
 complete=
-job=
 work=
-
-# Ends what runs, and waits for it: nothing may use the directory that goes next.
-end_job() {
-	kill -TERM -- "-$job" 2>/dev/null || return 0
-	for _ in {1..50}; do
-		sleep 0.1
-		kill -0 -- "-$job" 2>/dev/null || return 0
-	done
-	kill -KILL -- "-$job"
-}
 
 finish() {
 	trap '' INT TERM HUP
-	[ -z "$job" ] || end_job
+	end_job
 	[ -z "$work" ] || remove_directory "$work"
 	if [ -z "$complete" ] || [ $((passed + failed)) -eq 0 ]; then
 		failed=$((failed + 1))
@@ -31,18 +21,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' INT TERM HUP
-
-# Runs a command as a job of its own process group, which an interrupt ends at once and whole.
-run() {
-	local status=0
-	set -m
-	"$@" &
-	job=$!
-	set +m
-	wait "$job" || status=$?
-	job=
-	return $status
-}
 
 # count WHAT PASSED FAILED
 count() {
@@ -163,8 +141,15 @@ tap() {
 	count "TAP tests" "$good" $((bad + died))
 }
 
-test/setup.sh tap
-test/setup.sh aarch64 || say "What needs them counts as failed."
+parts=${1:-all}
+case $parts in
+	all)
+		test/setup.sh tap
+		test/setup.sh aarch64 || say "What needs them counts as failed."
+		;;
+	sql) test/setup.sh server ;;
+	*) die "There is no part $parts." ;;
+esac
 lock_tree
 build_and_install
 
@@ -175,13 +160,15 @@ cp -R test/golden "$work/golden"
 chown -R "$(server_user)" "$work/tap" "$work/golden"
 chmod 755 "$work"
 
-verdict "layers" test/layers.sh
-programs
-aarch64_programs
+if [ "$parts" = all ]; then
+	verdict "layers" test/layers.sh
+	programs
+	aarch64_programs
+fi
 if start_server "$work" fsync=off; then
 	regress
 else
 	count "SQL tests" 0 1
 fi
-tap
+[ "$parts" = sql ] || tap
 complete=yes
