@@ -1,13 +1,15 @@
 #!/bin/bash
 # make check: everything that can be tested on this machine, with a server of
 # its own. Ends with "N passed, N failed"; what did not run counts as failed.
-# check.sh sql runs the SQL tests only.
+# check.sh brief runs only what depends most on the versions of PostgreSQL and
+# libzstd: the SQL tests, and the unit programs that compare compressed bytes.
 . "$(dirname "$0")/common.sh"
 
 passed=0
 failed=0
 complete=
 work=
+export LATEWEAVE_GOLDEN=$top/test/golden
 
 finish() {
 	trap '' INT TERM HUP
@@ -55,7 +57,6 @@ programs() {
 		count "test programs" 0 1
 		return
 	fi
-	export LATEWEAVE_GOLDEN=$top/test/golden
 	for flavour in plain asan; do
 		for source in test/unit/test_*.c; do
 			name=$(basename "$source" .c)
@@ -65,6 +66,14 @@ programs() {
 	for source in test/fuzz/fuzz_*.c; do
 		name=$(basename "$source" .c)
 		verdict "replay of $name" replay "test/build/asan/$name" "test/fuzz/corpus/${name#fuzz_}"
+	done
+}
+
+brief_programs() {
+	local name
+	run $make -s "$jobs" test/build/plain/test_{build,codec_golden} || true
+	for name in test_build test_codec_golden; do
+		verdict "$name, plain" unit_program "test/build/plain/$name"
 	done
 }
 
@@ -141,14 +150,14 @@ tap() {
 	count "TAP tests" "$good" $((bad + died))
 }
 
-parts=${1:-all}
-case $parts in
+extent=${1:-all}
+case $extent in
 	all)
 		test/setup.sh tap
 		test/setup.sh aarch64 || say "What needs them counts as failed."
 		;;
-	sql) test/setup.sh server ;;
-	*) die "There is no part $parts." ;;
+	brief) test/setup.sh server ;;
+	*) die "There is no extent $extent." ;;
 esac
 lock_tree
 build_and_install
@@ -160,15 +169,17 @@ cp -R test/golden "$work/golden"
 chown -R "$(server_user)" "$work/tap" "$work/golden"
 chmod 755 "$work"
 
-if [ "$parts" = all ]; then
+if [ "$extent" = all ]; then
 	verdict "layers" test/layers.sh
 	programs
 	aarch64_programs
+else
+	brief_programs
 fi
 if start_server "$work" fsync=off; then
 	regress
 else
 	count "SQL tests" 0 1
 fi
-[ "$parts" = sql ] || tap
+[ "$extent" = brief ] || tap
 complete=yes
