@@ -117,8 +117,8 @@ logged() {
 
 # tally VERSION STATUS: adds what the version's run said at its end.
 tally() {
-	local good=0 bad=0
-	read -r good bad < <(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p') || true
+	local good bad
+	read -r good bad < <(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p') || good=0 bad=0
 	if [ "$2" -ne 0 ] && [ "$bad" -eq 0 ] || [ $((good + bad)) -eq 0 ]; then
 		bad=1
 	fi
@@ -127,9 +127,12 @@ tally() {
 	summary+=("== $(name "$1"): $good passed, $bad failed")
 }
 
+for version in $versions; do
+	[ "$version" = host ] || [ -n "${releases[$version]:-}" ] || die "VERSIONS: $version is none of host ${!releases[*]}."
+done
 [ "$(id -u)" -eq 0 ] || die "make check-versions makes chroots: run it as root."
 test/setup.sh versions
-isolated true || die "make check-versions makes chroots: this machine lets even root not mount."
+isolated true || die "make check-versions makes chroots: this machine lets not even root mount."
 
 mkdir -m 700 "$cache" 2>/dev/null || true
 [ "$(stat -c '%F, %u' "$cache")" = "directory, 0" ] || die "$cache must be a directory that belongs to root."
