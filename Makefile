@@ -1,5 +1,5 @@
 # lateweave: builds with PGXS. `make`, `make install` and `make installcheck` do
-# what every PGXS extension's do; `make check` and `make demo` also install what
+# what every PGXS extension's do; `make check` and others also install what
 # is missing and bring their own server (test/README.md).
 
 EXTENSION = lateweave
@@ -53,7 +53,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 # These run before PGXS is there: they install it and call make again.
-SETUP_GOALS = check demo demo-stop bench
+SETUP_GOALS = check check-versions demo demo-stop bench
 OTHER_GOALS = $(filter-out $(SETUP_GOALS),$(MAKECMDGOALS))
 
 ifneq ($(filter $(SETUP_GOALS),$(MAKECMDGOALS)),)
@@ -63,6 +63,8 @@ export MAKE PG_CONFIG WERROR
 
 check:
 	test/check.sh
+check-versions:
+	test/versions.sh
 demo:
 	test/demo.sh start
 demo-stop:

@@ -49,6 +49,7 @@
 #else
 #include "commands/explain.h"
 #define lw_vacuum_delay_point() vacuum_delay_point()
+#define pg_noreturn pg_attribute_noreturn()
 #endif
 
 #if PG_VERSION_NUM >= 170000

@@ -12,6 +12,7 @@
 #include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
 
+#include "compat.h"
 #include "server/section.h"
 #include "store/follow.h"
 
@@ -83,7 +84,7 @@ extern LwStatus lw_source_follow(LwSource *source, LwContent *content, LwError *
 extern bool lw_source_last_content(LwSource *source, LwContent *content);
 
 /* ERROR 42809: the table is not of the kind that was expected. */
-extern void lw_source_wrong_kind(Oid relid, LwSourceKind expected) pg_attribute_noreturn();
+pg_noreturn extern void lw_source_wrong_kind(Oid relid, LwSourceKind expected);
 
 /* Whether a path follows no symbolic link out of lateweave.directory, when its option is relative. */
 extern LwStatus lw_source_check_inside(const LwSource *source, LwError *error);
