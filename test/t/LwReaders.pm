@@ -10,6 +10,7 @@ use LwStore;
 use LwTest;
 use POSIX ();
 use PostgreSQL::Test::Utils;
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(@ids @kinds new_store change expected statement script
   start_readers stop_readers complaints);
@@ -130,7 +131,11 @@ sub start_readers
 			until (-e "$files.stop" && $runs)
 			{
 				system('psql', '-XAtq', '-v', 'ON_ERROR_STOP=0', '-d', $node->connstr('postgres'), '-f', $scripts[$i]);
-				print STDERR "psql ended with $?\n" if $?;
+				if ($?)
+				{
+					print STDERR "psql ended with $?\n";
+					usleep(20_000);
+				}
 				print "session ends\n";
 				STDOUT->flush;
 				$runs++;
