@@ -22,7 +22,6 @@ my $LONG = $ENV{LATEWEAVE_LONG};
 my $SETTLED = 50_000;    # microseconds, after which a manifest is not read again
 my @segments_before = shared_segments();
 my $node = start_node('shared', "shared_preload_libraries = 'lateweave'", 'restart_after_crash = on');
-my @leftover;
 
 # Names of the shared memory that PostgreSQL's servers have as files.
 sub shared_segments
@@ -85,7 +84,7 @@ asks('manifest', $store, 'plain', 'the first session reads the manifest');
 asks('shared view', $store, 'plain', 'the second takes it from the shared view');
 
 my @sessions = map { LwSession->new($node) } 0 .. 3;
-my @found;
+my (@found, @complaints);
 ask_in($_, 'plain') foreach @sessions;
 foreach my $round (1 .. 20)
 {
@@ -97,10 +96,10 @@ foreach my $round (1 .. 20)
 
 		push @found, $how if $round % 2;
 		$commit == $store->{commit} && $answer eq current($store)
-		  or push @leftover, "round $round: $how, commit $commit: $answer";
+		  or push @complaints, "round $round: $how, commit $commit: $answer";
 	}
 }
-check('a commit of another process is seen by the next statement of every session', @leftover);
+check('a commit of another process is seen by the next statement of every session', @complaints);
 is_deeply(\@found, [ ('manifest', ('shared view') x 3) x 10 ], 'and its manifest is parsed once');
 $_->quit foreach @sessions;
 
@@ -126,9 +125,9 @@ asks('shared view', $stores{second}[0], 'second', 'one entry: and has it');
 asks('manifest', $store, 'plain', 'one entry: it was given up');
 asks('shared view', $store, 'plain', 'one entry: and is taken again');
 
-my @complaints;
+@complaints = ();
 @sessions = map { LwSession->new($node) } 0 .. 2;
-foreach my $round (1 .. $LONG ? 300 : 40)
+foreach my $round (1 .. $LONG ? 300 : 25)
 {
 	my $table = (sort keys %stores)[ $round % 3 ];
 	my ($changed, $its) = @{ $stores{$table} };
@@ -194,20 +193,20 @@ restart_with('lateweave.max_sources = 16');
 my $session = LwSession->new($node);
 my %held;
 @complaints = ();
-foreach my $i (1 .. $LONG ? 500 : 100)
+foreach my $i (1 .. $LONG ? 500 : 60)
 {
 	my $passing = LwStore->create($node->basedir . '/passing');
 
 	$passing->round(@ids[ 0 .. $i % 10 ]);
 	$session->query(create_source('passing', $passing->{path}));
-	usleep($SETTLED) if $i % 10 == 0;
+	usleep($SETTLED) if $i % 5 == 0;
 	my (undef, undef, $answer) = ask_in($session, 'passing');
 	push @complaints, "store $i: $answer" if $answer ne current($passing);
-	(undef, undef, $answer) = ask('passing') if $i % 10 == 0;
+	(undef, undef, $answer) = ask('passing') if $i % 5 == 0;
 	push @complaints, "store $i in a new session: $answer" if $answer ne current($passing);
 	$session->query('DROP FOREIGN TABLE passing');
 	remove_tree($passing->{path});
-	next if $i % 50;
+	next if $i % 20;
 	my @files = map { readlink($_) // () } glob("/proc/$session->{pid}/fd/*");
 	my ($private) = slurp_file("/proc/$session->{pid}/smaps_rollup") =~ /^Private_Dirty: +(\d+) kB/m;
 	$held{$i} = [ scalar @files, scalar(() = slurp_file("/proc/$session->{pid}/maps") =~ m{/passing/}g), $private ];
@@ -260,7 +259,7 @@ my $crash = qr{
 
 restart_with('lateweave.max_sources = 2');
 my @files_before = files_of_server();
-my ($kills, $commits) = $LONG ? (100, 500) : (6, 100);
+my ($kills, $commits) = $LONG ? (100, 500) : (4, 100);
 my @names = qw(killed_0 killed_1 killed_2);
 my %killed = map { $_ => [ new_store($node, $_) ] } @names;
 my %readers;
