@@ -12,6 +12,7 @@
 #include "utils/guc.h"
 
 #include "kernel/maxsim.h"
+#include "server/derived.h"
 #include "server/path.h"
 #include "server/pin.h"
 #include "server/section.h"
@@ -56,6 +57,7 @@ void
 _PG_init(void)
 {
 	lw_maxsim_pause = check_for_interrupts;
+	lw_derived_init();
 	lw_source_init();
 	lw_pin_init();
 

@@ -69,7 +69,7 @@ stop_asked(void *arg)
 	return QueryCancelPending || ProcDiePending;
 }
 
-static const LwStop stop = {stop_asked, NULL};
+const LwStop lw_stop = {stop_asked, NULL};
 
 LwStatus
 lw_section_check_all(const char *path, const LwVerifyReport *report,
@@ -80,7 +80,7 @@ lw_section_check_all(const char *path, const LwVerifyReport *report,
 	how.level = LW_VERIFY_OPEN;
 	how.checks = &lw_index_checks;
 	how.report = report;
-	how.stop = &stop;
+	how.stop = &lw_stop;
 	return lw_section_verify(AT_FDCWD, NULL, path, &how, file, status, error);
 }
 
@@ -96,7 +96,7 @@ open_file(LwSection *section, LwError *error)
 	if (status != LW_OK)
 		return status;
 	lw_indexes_init(&section->indexes, section->file, 0);
-	lw_section_stop(section->file, &stop);
+	lw_section_stop(section->file, &lw_stop);
 	section->verified = lw_verify_on_open;
 	section->serial = ++last_serial;
 	return LW_OK;

@@ -21,6 +21,9 @@
 /* The setting lateweave.verify_on_open. */
 extern bool lw_verify_on_open;
 
+/* Whether the user wants the statement to end: for work that cannot take an interrupt by itself. */
+extern const LwStop lw_stop;
+
 typedef struct LwSection
 {
 	dlist_node	node;

@@ -158,7 +158,7 @@ look_up(LwScan *scan, Datum key, Oid type)
 	id = lw_id_from_text(DatumGetTextPP(key));
 	if (section == NULL)
 	{
-		if (lw_view_find(scan->rows.content.view, id.data, id.size, &place))
+		if (lw_find_document(scan->rows.content.view, id, &place))
 			add_place(scan, place);
 	}
 	else if (lw_section_find_chunk(section, id, &place))

@@ -6,8 +6,8 @@
  * The manifest is replaced by rename, so a new commit is a new inode.  The
  * descriptor of the manifest in use stays open: while it is, its inode
  * number cannot be given to another file.  A manifest changed in place within one tick
- * of the file system's clock would look unchanged, so one that was younger
- * than SETTLE_NS when it was read is read again.
+ * of the file system's clock would look unchanged, so one that was young
+ * (lw_time_is_young) when it was read is read again.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,6 @@
 
 #define MANIFEST "manifest.json"
 #define MAX_ATTEMPTS 100
-#define SETTLE_NS INT64_C(20000000)
 
 static uint64_t last_serial;
 
@@ -59,19 +58,6 @@ same_file(const struct stat *a, const struct stat *b)
 		a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Whether `when` is less than SETTLE_NS before `now` (or after it). */
-static bool
-is_young(const struct timespec *when, const struct timespec *now)
-{
-	int64_t		seconds = (int64_t) now->tv_sec - (int64_t) when->tv_sec;
-
-	if (seconds > 1)
-		return false;
-	if (seconds < -1)
-		return true;
-	return seconds * INT64_C(1000000000) + now->tv_nsec - when->tv_nsec < SETTLE_NS;
-}
-
 /* A manifest as read from its file. */
 typedef struct Reading
 {
@@ -92,7 +78,7 @@ read_manifest(int dirfd, const char *path, Reading *reading, LwError *error)
 	status = lw_map_open(dirfd, path, MANIFEST, &map, &reading->status, &reading->fd, error);
 	if (status != LW_OK)
 		return status;
-	reading->young = is_young(&reading->status.st_mtim, &now) || is_young(&reading->status.st_ctim, &now);
+	reading->young = lw_time_is_young(&reading->status.st_mtim, &now) || lw_time_is_young(&reading->status.st_ctim, &now);
 	status = lw_manifest_parse(map->data, map->size, &reading->manifest, error);
 	if (map->faulted)
 	{

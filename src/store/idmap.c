@@ -90,7 +90,10 @@ lw_idmap_free(LwIdmap *map)
 uint64_t
 lw_idmap_find(const LwIdmap *map, const LwIds *ids, const char *id, size_t size, uint64_t hash)
 {
-	uint32_t	entry = map->slots[probe(map, ids, id, size, hash)];
+	uint32_t	entry;
 
+	if (ids->keeper != NULL)
+		return ids->keeper->find(ids->keeper, id, size, hash);
+	entry = map->slots[probe(map, ids, id, size, hash)];
 	return entry == 0 ? LW_IDMAP_NONE : (uint64_t) entry - 1;
 }
