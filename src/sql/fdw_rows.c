@@ -18,6 +18,7 @@
 #include "utils/syscache.h"
 
 #include "server/ids.h"
+#include "server/scoring.h"
 #include "server/section_scoring.h"
 #include "sql/chunk.h"
 #include "sql/document.h"

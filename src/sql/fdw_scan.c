@@ -25,6 +25,7 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/pin.h"
+#include "server/scoring.h"
 #include "server/section_scoring.h"
 #include "sql/fdw.h"
 
