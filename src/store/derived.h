@@ -25,7 +25,7 @@
 #define LW_DERIVED_DOCUMENTS 1000
 
 /* Bytes that are checked together. */
-#define LW_DERIVED_BLOCK 16384
+#define LW_DERIVED_BLOCK 8192
 
 #define LW_DERIVED_FILES 4
 #define LW_DERIVED_PARTS 4
@@ -122,6 +122,9 @@ extern LwStatus lw_derived_begin(const LwDerivedKey *key, const char *path, bool
 extern LwDerived *lw_derived_finish(LwDerivedBuild *build, const uint64_t values[LW_DERIVED_VALUES],
 									const LwDerivedPart parts[LW_DERIVED_PARTS]);
 extern void lw_derived_abandon(LwDerivedBuild *build);
+
+/* Bytes of a file with parts of these sizes. */
+extern uint64_t lw_derived_size(const uint64_t sizes[LW_DERIVED_PARTS]);
 
 extern void lw_derived_remove(const LwDerivedKey *key);
 

@@ -75,6 +75,18 @@ lw_derived_ids_close(LwDerivedIds *ids)
 	memset(ids, 0, sizeof(*ids));
 }
 
+uint64_t
+lw_derived_ids_size(uint64_t count, uint64_t bytes)
+{
+	const uint64_t sizes[LW_DERIVED_PARTS] = {
+		[PART_ENDS] = count * sizeof(uint64_t),
+		[PART_SLOTS] = lw_idmap_slots(count) * sizeof(uint32_t),
+		[PART_BYTES] = bytes
+	};
+
+	return lw_derived_size(sizes);
+}
+
 bool
 lw_derived_ids_write(LwDerivedBuild *build, const LwIds *from, const LwIdmap *map,
 					 const uint32_t *twins, uint64_t value, LwDerivedIds *ids)

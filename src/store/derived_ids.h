@@ -31,6 +31,9 @@ typedef struct LwDerivedIds
 extern bool lw_derived_ids_open(const LwDerivedKey *key, uint64_t count, LwDerivedIds *ids);
 extern void lw_derived_ids_close(LwDerivedIds *ids);
 
+/* Bytes of such a file of ids that take `bytes` together and stand once each. */
+extern uint64_t lw_derived_ids_size(uint64_t count, uint64_t bytes);
+
 /*
  * Writes such a file out of what was computed, and opens it; false when that
  * fails.  `twins` is NULL when no id stands twice.  Frees the build.

@@ -203,7 +203,7 @@ write_file(int fd, LwDerivedHeader *header, const LwDerivedPart parts[LW_DERIVED
 
 /* Where everything lies. */
 static void
-lay_out(LwDerivedHeader *header, const LwDerivedPart parts[LW_DERIVED_PARTS])
+lay_out(LwDerivedHeader *header, const uint64_t sizes[LW_DERIVED_PARTS])
 {
 	uint64_t	size = 0;
 	int			i;
@@ -211,8 +211,8 @@ lay_out(LwDerivedHeader *header, const LwDerivedPart parts[LW_DERIVED_PARTS])
 	for (i = 0; i < LW_DERIVED_PARTS; i++)
 	{
 		header->parts[i].offset = size;
-		header->parts[i].size = parts[i].size;
-		size += whole_pages(parts[i].size);
+		header->parts[i].size = sizes[i];
+		size += whole_pages(sizes[i]);
 	}
 	header->blocks = (size + LW_DERIVED_BLOCK - 1) / LW_DERIVED_BLOCK;
 	header->data_at = LW_DERIVED_PAGE + whole_pages(header->blocks * sizeof(uint32_t));
@@ -221,22 +221,35 @@ lay_out(LwDerivedHeader *header, const LwDerivedPart parts[LW_DERIVED_PARTS])
 		header->parts[i].offset += header->data_at;
 }
 
+uint64_t
+lw_derived_size(const uint64_t sizes[LW_DERIVED_PARTS])
+{
+	LwDerivedHeader header;
+
+	lay_out(&header, sizes);
+	return header.size;
+}
+
 LwDerived *
 lw_derived_finish(LwDerivedBuild *build, const uint64_t values[LW_DERIVED_VALUES],
 				  const LwDerivedPart parts[LW_DERIVED_PARTS])
 {
 	LwDerivedHeader header;
+	uint64_t	sizes[LW_DERIVED_PARTS];
 	char		path[LW_PATH_SIZE];
 	LwDerived  *file;
 	uint32_t   *sums;
 	bool		written;
+	int			i;
 
 	memset(&header, 0, sizeof(header));
 	memcpy(header.magic, LW_DERIVED_MAGIC, sizeof(header.magic));
 	header.key = build->key;
 	memcpy(header.values, values, sizeof(header.values));
 	memcpy(header.path, build->owner_path, sizeof(header.path));
-	lay_out(&header, parts);
+	for (i = 0; i < LW_DERIVED_PARTS; i++)
+		sizes[i] = parts[i].size;
+	lay_out(&header, sizes);
 	sums = calloc(header.blocks + 1, sizeof(uint32_t));
 	lw_derived_path(path, &build->key, "");
 	written = sums != NULL && write_file(build->fd, &header, parts, sums) && rename(build->path, path) == 0;

@@ -367,6 +367,20 @@ lw_segment_document(const LwSegment *segment, uint64_t row, LwDocument *document
 	return LW_OK;
 }
 
+int
+lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS])
+{
+	int			count = 0;
+
+	maps[count++] = segment->offsets_map;
+	maps[count++] = segment->rows_map;
+	if (segment->scales_map != NULL)
+		maps[count++] = segment->scales_map;
+	if (segment->kept != NULL && !segment->kept->computed)
+		maps[count++] = segment->kept->derived.file->map;
+	return count;
+}
+
 LwStatus
 lw_segment_check(const LwSegment *segment, LwError *error)
 {
