@@ -9,6 +9,7 @@
 
 #include <sys/mman.h>
 
+#include "fmgr.h"
 #include "miscadmin.h"
 
 #include "section/chunks.h"
