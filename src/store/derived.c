@@ -8,7 +8,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "derived_file.h"
+#ifdef FRONTEND
+#include "postgres_fe.h"
+#else
+#include "postgres.h"
+#endif
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +25,8 @@
 
 #include "common/hashfn.h"
 #include "port/pg_crc32c.h"
+
+#include "derived_file.h"
 
 LwDerivedSettings lw_derived_settings;
 

@@ -8,12 +8,6 @@
 #ifndef LW_STORE_DERIVED_FILE_H
 #define LW_STORE_DERIVED_FILE_H
 
-#ifdef FRONTEND
-#include "postgres_fe.h"
-#else
-#include "postgres.h"
-#endif
-
 #include "derived.h"
 
 /* Another layout has another magic: a file of it is none. */

@@ -10,13 +10,16 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "derived_file.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "derived_file.h"
 
 #define MAX_ATTEMPTS 100
 #define POLL_NS 5000000			/* between two looks whether the lock is free */
