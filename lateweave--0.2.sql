@@ -703,6 +703,17 @@ COMMENT ON FUNCTION lateweave_commit(regclass) IS
 COMMENT ON FUNCTION lateweave_snapshot(regclass, text) IS
 'makes a directory with the files of the store''s current commit, and gives its number: hard links, or copies with a NOTICE where links are refused. What is staged or pending is not in it. The directory must not exist, but the one above it; a relative path lies under lateweave.directory. Needs SELECT on the foreign table and superuser or pg_write_server_files. ERROR 58P02 when the directory exists';
 
+CREATE FUNCTION lateweave_prewarm(source regclass) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000;
+CREATE FUNCTION lateweave_estimate(documents bigint, tokens_per_document real, dimension integer, encoding text,
+	OUT item text, OUT bytes bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 8;
+
+COMMENT ON FUNCTION lateweave_prewarm(regclass) IS
+'has a source ready before its first query: makes the derived files that sessions share, checks the sections of a section file, and reads the files that queries read; how many bytes these have';
+COMMENT ON FUNCTION lateweave_estimate(bigint, real, integer, text) IS
+'how many bytes a vector store of one segment takes. Of its files codes or vectors, scales and offsets are exact; ids, the derived file (0 for fewer than 1000 documents) and so the sums are for ids of 20 bytes. disk is all of them; memory shared what the page cache holds when everything has been read; memory of a session what each session takes besides when it scans or searches. encoding is int8 or float32. ERROR 22023 for other values, 22003 for sizes past bigint';
+
 CREATE FUNCTION lateweave_as_of(source regclass) RETURNS timestamptz
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 10;
 CREATE FUNCTION lateweave_list_sources(OUT source regclass, OUT kind text, OUT path text, OUT corpus text,

@@ -67,25 +67,17 @@
 
 /*
  * Shared memory is asked for in shmem_request_hook on all of these versions.  From 17 on a segment
- * can be had by name without that; before it there is none.
+ * can be had by name without that.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
 #define LW_DSHASH_COPY_FUNCTION .copy_function = dshash_memcpy,
-static inline void *
-lw_named_segment(const char *name, Size size, void (*init) (void *))
-{
-	bool		found;
-
-	return GetNamedDSMSegment(name, size, init, &found);
-}
+#define LW_HAS_NAMED_SEGMENTS true
+#define lw_named_segment(name, size, init, found) GetNamedDSMSegment(name, size, init, found)
 #else
 #define LW_DSHASH_COPY_FUNCTION
-static inline void *
-lw_named_segment(const char *name, Size size, void (*init) (void *))
-{
-	return NULL;
-}
+#define LW_HAS_NAMED_SEGMENTS false
+#define lw_named_segment(name, size, init, found) ((void) (name), (void) (init), (void) (found), NULL)
 #endif
 
 /* create_foreignscan_path of a base relation, without order, outer path and private data. */

@@ -13,6 +13,7 @@
 
 #include "kernel/maxsim.h"
 #include "server/change.h"
+#include "server/derived.h"
 #include "server/path.h"
 #include "server/pin.h"
 #include "server/section.h"
@@ -58,6 +59,7 @@ void
 _PG_init(void)
 {
 	lw_maxsim_pause = check_for_interrupts;
+	lw_derived_init();
 	lw_source_init();
 	lw_pin_init();
 	lw_change_init();

@@ -62,6 +62,7 @@ lw_ids_parse(const void *data, size_t size, uint64_t documents, LwIds *ids, LwEr
 	if (room > documents)
 		room = (size_t) documents;
 	ids->count = 0;
+	ids->keeper = NULL;
 	ids->bytes = malloc(size == 0 ? 1 : size);
 	ids->ends = room > SIZE_MAX / sizeof(uint64_t) ? NULL :
 		malloc(room == 0 ? 1 : room * sizeof(uint64_t));

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * chunks.c
- *	  Ids and spans of chunks, by ordinal, and ordinals by id.
+ *	  Spans of chunks, and the lists of ids and spans.
  *
  * The lists point into their payloads.  What they point to was checked when
  * the list was made, and stays within the payload if that is a map that
@@ -15,7 +15,6 @@
 
 #include "section/framed.h"
 #include "section/parts.h"
-#include "store/idmap.h"
 
 #define OVERLAY_VERSION 1
 #define OVERLAY_ENTRY 20		/* a u32 and two u64 */
@@ -146,15 +145,6 @@ lw_overlay_load(LwSectionFile *file, LwError *error)
 }
 
 LwStatus
-lw_chunk_id(LwSectionFile *file, size_t ordinal, LwBytes *id, LwError *error)
-{
-	if (lw_ordinal_check(file, ordinal, error) != LW_OK || lw_ids_load(file, error) != LW_OK)
-		return lw_section_failed(file, error);
-	*id = file->parts->ids[ordinal];
-	return LW_OK;
-}
-
-LwStatus
 lw_chunk_span(LwSectionFile *file, size_t ordinal, LwSpan *span, LwError *error)
 {
 	const LwSectionParts *parts = file->parts;
@@ -181,67 +171,6 @@ lw_chunk_span(LwSectionFile *file, size_t ordinal, LwSpan *span, LwError *error)
 			span->source.end = end;
 		}
 	}
-	return LW_OK;
-}
-
-/* The slot that holds an id, or the empty one where it belongs. */
-static uint64_t
-probe(const LwSectionParts *parts, LwBytes id)
-{
-	uint64_t	slot = lw_id_hash((const char *) id.data, id.size) & parts->mask;
-
-	for (; parts->slots[slot] != 0; slot = (slot + 1) & parts->mask)
-	{
-		LwBytes		other = parts->ids[parts->slots[slot] - 1];
-
-		if (other.size == id.size && memcmp(other.data, id.data, id.size) == 0)
-			break;
-	}
-	return slot;
-}
-
-/* Makes the table of ids; it is at most half full, so probing ends even if the ids change. */
-static LwStatus
-make_slots(LwSectionFile *file, LwError *error)
-{
-	LwSectionParts *parts = file->parts;
-	uint64_t	slots = 4;
-	void	   *memory;
-	size_t		i;
-	LwStatus	status;
-
-	if (parts->slots != NULL)
-		return LW_OK;
-	if (file->rows >= UINT32_MAX)
-		return lw_fail(error, LW_LIMIT, "ChunkCount", -1, "fewer than 4294967295 chunks", "%zu", file->rows);
-	while (slots < (uint64_t) file->rows * 2)
-		slots *= 2;
-	status = lw_section_alloc(file, (size_t) slots, sizeof(uint32_t), &memory, error);
-	if (status != LW_OK)
-		return status;
-	memset(memory, 0, (size_t) slots * sizeof(uint32_t));
-	parts->slots = memory;
-	parts->mask = slots - 1;
-	for (i = 0; i < file->rows; i++)
-	{
-		uint64_t	slot = probe(parts, parts->ids[i]);
-
-		if (parts->slots[slot] == 0)
-			parts->slots[slot] = (uint32_t) i + 1;
-	}
-	return LW_OK;
-}
-
-LwStatus
-lw_chunk_find(LwSectionFile *file, LwBytes id, size_t *ordinal, LwError *error)
-{
-	const LwSectionParts *parts = file->parts;
-	uint64_t	slot;
-
-	if (lw_ids_load(file, error) != LW_OK || make_slots(file, error) != LW_OK)
-		return lw_section_failed(file, error);
-	slot = probe(parts, id);
-	*ordinal = parts->slots[slot] == 0 ? SIZE_MAX : parts->slots[slot] - 1;
 	return LW_OK;
 }
 

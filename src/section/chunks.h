@@ -5,8 +5,8 @@
  *
  * Chunks are numbered as in the file ("ordinals", below file->rows).  What is
  * returned as LwBytes was valid UTF-8 when it was first read; see file.h for
- * how long that is worth something.  It stays until the handle is closed,
- * texts until the next text is read.
+ * how long that is worth something.  It stays until the handle is closed, but
+ * a text until the next text is read, and an id until the next id is.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,6 +31,9 @@ extern LwStatus lw_chunk_span(LwSectionFile *file, size_t ordinal, LwSpan *span,
 
 /* The ordinal of a chunk id, the first where it stands twice; SIZE_MAX when there is none. */
 extern LwStatus lw_chunk_find(LwSectionFile *file, LwBytes id, size_t *ordinal, LwError *error);
+
+/* The next chunk with the id of this one; SIZE_MAX when there is none. */
+extern LwStatus lw_chunk_twin(LwSectionFile *file, size_t ordinal, size_t *twin, LwError *error);
 
 /* The JSON text of 0x05 after its checks.  Nothing else depends on these. */
 extern LwStatus lw_section_provenance(LwSectionFile *file, LwBytes *json, LwError *error);

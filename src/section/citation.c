@@ -31,7 +31,10 @@ file_hash(LwSectionFile *file, LwError *error)
 	if (status == LW_OK)
 		status = lw_section_intact(file, error);
 	if (status == LW_OK)
+	{
 		lw_text_hash(sum, hash);
+		lw_section_learned(file);
+	}
 	return status;
 }
 
@@ -156,7 +159,10 @@ content_hash(LwSectionFile *file, LwError *error)
 	if (status == LW_OK)
 		status = lw_section_intact(file, error);
 	if (status == LW_OK)
+	{
 		lw_text_hash(sum, text);
+		lw_section_learned(file);
+	}
 	return status;
 }
 

@@ -50,6 +50,8 @@ lw_section_close(LwSectionFile *file)
 		lw_buffer_free(&parts->payloads[i].buffer);
 	free(parts->ids);
 	free(parts->slots);
+	free(parts->twins);
+	lw_derived_ids_close(&parts->kept);
 	free(parts->spans);
 	free(parts->blobs);
 	free(parts->spaces);
@@ -109,7 +111,12 @@ lw_section_open_bytes(LwBytes bytes, size_t memory, LwSectionFile **file, LwErro
 LwStatus
 lw_section_intact(const LwSectionFile *file, LwError *error)
 {
-	return lw_map_check(file->parts->map, error);
+	const LwSectionParts *parts = file->parts;
+	LwStatus	status = lw_map_check(parts->map, error);
+
+	if (status == LW_OK && parts->kept.file != NULL && !parts->kept_damaged)
+		status = lw_map_check(parts->kept.file->map, error);
+	return status;
 }
 
 void

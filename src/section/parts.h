@@ -15,7 +15,7 @@
 #include "section/fault.h"
 #include "section/slab.h"
 #include "section/text.h"
-#include "store/map.h"
+#include "store/derived_ids.h"
 
 #define LW_HEADER_SIZE 128
 #define LW_ENTRY_SIZE 32
@@ -26,6 +26,9 @@
 #define LW_PAYLOADS 0x18
 
 #define LW_BANDS 16
+
+/* Sections of fewer bytes are recorded as checked together with what is found out next. */
+#define LW_LEARNED_BYTES ((size_t) 65536)
 
 /* Bytes that long work takes before it asks whether to stop, and what an entry counts beside its bytes. */
 #define LW_STOP_BYTES ((size_t) 4 << 20)
@@ -59,9 +62,17 @@ typedef struct LwSectionParts
 		LwBuffer	buffer;
 	}			payloads[LW_PAYLOADS];
 
+	/* of its derived files (recall.h) */
+	bool		recalls;
+	LwDerivedKey ids_key;
+	LwDerivedKey checks_key;
+	LwDerivedIds kept;			/* ids and their hash, when there is such a file */
+	bool		kept_damaged;	/* it is not used any more */
+
 	LwBytes    *ids;			/* NULL until read; likewise below */
 	uint32_t   *slots;			/* ordinal + 1 of ids by their hash */
 	uint64_t	mask;			/* number of slots - 1 */
+	uint32_t   *twins;			/* for each chunk the next with its id, its ordinal + 1; 0 for none */
 	LwSourceSpan *spans;
 	LwTextParts texts;
 
@@ -79,6 +90,7 @@ typedef struct LwSectionParts
 	bool		fp_finite;
 	bool		band_finite[LW_BANDS];
 	bool		contract_checked;
+	bool		all_checked;	/* by lw_section_verify, now or earlier */
 
 	char		file_hash[LW_TEXT_HASH_SIZE + 1];	/* "" until known */
 	char		content_hash[LW_TEXT_HASH_SIZE + 1];
@@ -113,6 +125,9 @@ extern void lw_section_free(LwSectionFile *file, void *memory, size_t size);
 
 /* A buffer that can take what the handle may still hold; when it is full of use, lw_section_hold its size. */
 extern LwStatus lw_section_buffer(const LwSectionFile *file, LwBuffer *buffer, LwError *error);
+
+/* Records what the handle knows; called when something was found out that took a while. */
+extern void lw_section_learned(LwSectionFile *file);
 
 /* SHA-256 of bytes, asking to stop in between. */
 extern LwStatus lw_section_sum(const LwSectionFile *file, LwBytes bytes, uint8_t sum[LW_SHA256_SIZE],

@@ -140,6 +140,8 @@ lw_entry_check(LwSectionFile *file, const LwSectionEntry *entry, LwError *error)
 		return lw_fail(error, LW_MALFORMED, "SectionChecksumMismatch", (int64_t) entry->offset,
 					   "the checksum of the section's bytes", "another one of section 0x%02x", entry->id);
 	*checked = true;
+	if (entry->size >= LW_LEARNED_BYTES)
+		lw_section_learned(file);
 	return LW_OK;
 }
 

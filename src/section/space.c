@@ -174,8 +174,12 @@ read_slab(LwSectionFile *file, uint32_t id, LwVectorType type, uint32_t dimensio
 	if (status == LW_OK)
 		status = lw_slab_describe(stored, type, file->rows, dimension, slab, error);
 	if (status == LW_OK && !*finite)
+	{
 		status = lw_values_check(file, lw_section_find(file, id), dimension, error);
-	*finite = *finite || status == LW_OK;
+		*finite = status == LW_OK;
+		if (*finite)
+			lw_section_learned(file);
+	}
 	return status == LW_OK ? LW_OK : lw_section_failed(file, error);
 }
 
@@ -218,9 +222,12 @@ read_fp_slab(LwSectionFile *file, LwVectorSlab *slab, LwError *error)
 	slab->rows = file->rows;
 	slab->codes = stored.data;
 	slab->scales = NULL;
-	if (!file->parts->fp_finite)
-		status = lw_values_check(file, entry, file->dimension, error);
+	if (file->parts->fp_finite)
+		return LW_OK;
+	status = lw_values_check(file, entry, file->dimension, error);
 	file->parts->fp_finite = status == LW_OK;
+	if (status == LW_OK)
+		lw_section_learned(file);
 	return status;
 }
 

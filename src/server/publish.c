@@ -22,6 +22,7 @@
 #include "server/judge.h"
 #include "server/publish.h"
 #include "store/changes.h"
+#include "store/derived.h"
 #include "store/merge.h"
 #include "store/publish.h"
 
@@ -252,6 +253,7 @@ publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted
 LwStatus
 lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 {
+	const LwStop *stop = lw_derived_settings.stop;
 	Sorted		sorted = {0};
 	LwDirectory pending;
 	double		now = lw_clock();	/* before the changes are looked for: committed_at promises that none is older */
@@ -265,6 +267,8 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 	status = lw_pending_open(publishing->directory, true, &pending, &there, error);
 	if (status != LW_OK)
 		return status;
+	/* a cancellation comes too late */
+	lw_derived_settings.stop = NULL;
 	status = lw_round_settle(pending, error);
 	if (status == LW_OK)
 		status = sort_intents(publishing, pending, own, &sorted, error);
@@ -282,6 +286,7 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 			status = lw_round_settle(pending, error);
 		}
 	}
+	lw_derived_settings.stop = stop;
 	free_sorted(&sorted);
 	close(pending.fd);
 	return status;

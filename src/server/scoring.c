@@ -47,6 +47,15 @@ lw_check_faults(const LwView *view)
 		lw_report(ERROR, &error);
 }
 
+bool
+lw_find_document(const LwView *view, LwString id, LwPlace *place)
+{
+	bool		found = lw_view_find(view, id.data, id.size, place);
+
+	lw_check_faults(view);
+	return found;
+}
+
 /* Position of the first bad scale of a row. */
 static size_t
 bad_scale(const LwSegment *segment, uint64 row)

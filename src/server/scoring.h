@@ -19,6 +19,9 @@
  */
 extern void lw_check_dimension(const LwView *view, int dimension);
 
+/* Whether a document is present, and where.  ERROR XX001 when its segments' ids can no longer be read. */
+extern bool lw_find_document(const LwView *view, LwString id, LwPlace *place);
+
 /*
  * Scores the documents at places[0..count-1].  ERROR XX001 for a bad scale or
  * a file that was cut under the query, 22023 for a score that is not a

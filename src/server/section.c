@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "section/recall.h"
 #include "server/error.h"
 #include "server/section.h"
 #include "store/map.h"
@@ -56,8 +57,6 @@ lw_section_release(LwSection *section)
 		lw_search_free(section->search);
 	lw_indexes_free(&section->indexes);
 	lw_section_close(section->file);
-	if (section->twins != NULL)
-		pfree(section->twins);
 	pfree(section->path);
 	pfree(section);
 }
@@ -69,35 +68,53 @@ stop_asked(void *arg)
 	return QueryCancelPending || ProcDiePending;
 }
 
-static const LwStop stop = {stop_asked, NULL};
+const LwStop lw_stop = {stop_asked, NULL};
 
 LwStatus
 lw_section_check_all(const char *path, const LwVerifyReport *report,
 					 LwSectionFile **file, struct stat *status, LwError *error)
 {
 	LwVerify	how = {0};
+	LwStatus	result;
 
+	status->st_ino = 0;
 	how.level = LW_VERIFY_OPEN;
 	how.checks = &lw_index_checks;
 	how.report = report;
-	how.stop = &stop;
-	return lw_section_verify(AT_FDCWD, NULL, path, &how, file, status, error);
+	how.stop = &lw_stop;
+	result = lw_section_verify(AT_FDCWD, NULL, path, &how, file, status, error);
+	if (result == LW_OK)
+	{
+		lw_section_recall(*file, status);
+		lw_section_set_all_checked(*file);
+	}
+	else if (result == LW_MALFORMED && status->st_ino != 0)
+		lw_section_forget(status);
+	return result;
 }
 
 static LwStatus
 open_file(LwSection *section, LwError *error)
 {
-	LwStatus	status;
+	LwStatus	status = lw_section_open(AT_FDCWD, NULL, section->path, 0, &section->file, &section->status, error);
 
-	if (lw_verify_on_open)
+	if (status == LW_OK)
+	{
+		lw_section_recall(section->file, &section->status);
+		section->verified = lw_section_all_checked(section->file);
+	}
+	if (lw_verify_on_open && !section->verified)
+	{
+		if (status == LW_OK)
+			lw_section_close(section->file);
+		/* also of a file that does not open: what is wrong first is what counts */
 		status = lw_section_check_all(section->path, NULL, &section->file, &section->status, error);
-	else
-		status = lw_section_open(AT_FDCWD, NULL, section->path, 0, &section->file, &section->status, error);
+		section->verified = status == LW_OK;
+	}
 	if (status != LW_OK)
 		return status;
 	lw_indexes_init(&section->indexes, section->file, 0);
-	lw_section_stop(section->file, &stop);
-	section->verified = lw_verify_on_open;
+	lw_section_stop(section->file, &lw_stop);
 	section->serial = ++last_serial;
 	return LW_OK;
 }

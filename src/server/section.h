@@ -21,6 +21,9 @@
 /* The setting lateweave.verify_on_open. */
 extern bool lw_verify_on_open;
 
+/* Whether the user wants the statement to end: for work that cannot take an interrupt by itself. */
+extern const LwStop lw_stop;
+
 typedef struct LwSection
 {
 	dlist_node	node;
@@ -28,10 +31,8 @@ typedef struct LwSection
 	uint64		serial;			/* of no other handle of this process */
 	char	   *path;			/* for messages */
 	struct stat status;			/* of the file that is open */
-	bool		verified;		/* everything was checked when it was opened */
+	bool		verified;		/* everything was checked, when it was opened or earlier */
 	LwSectionFile *file;
-	size_t	   *twins;			/* by ordinal, the next one with the same id, 0 for none; NULL where no id stands twice */
-	bool		twins_known;
 	LwIndexes	indexes;
 	LwSearch   *search;			/* NULL until it is asked for */
 } LwSection;
@@ -52,7 +53,8 @@ extern void lw_section_release(LwSection *section);
 
 /*
  * Opens the file anew and checks everything, telling `report` (may be NULL)
- * of what passed.  On LW_OK *file is open and the caller's to close.  Raises nothing.
+ * of what passed.  On LW_OK *file is open and the caller's to close.  The outcome is
+ * recorded for others.  Raises nothing.
  */
 extern LwStatus lw_section_check_all(const char *path, const LwVerifyReport *report,
 									 LwSectionFile **file, struct stat *status, LwError *error);

@@ -111,59 +111,23 @@ lw_section_find_chunk(LwSection *section, LwString id, LwPlace *place)
 		lw_report(ERROR, &error);
 	place->segment = 0;
 	place->row = ordinal;
+	lw_section_check_faults(section);
 	return ordinal != SIZE_MAX;
-}
-
-/* Lists, for each ordinal, the next one with the same id. */
-static void
-find_twins(LwSection *section)
-{
-	size_t		rows = section->file->rows;
-	size_t	   *twins = MemoryContextAllocExtended(TopMemoryContext, mul_size(sizeof(size_t), Max(rows, 1)),
-												   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	size_t		i;
-	size_t		found = 0;
-
-	/* the file's from here on, whatever is raised */
-	section->twins = twins;
-	for (i = rows; i-- > 0;)
-	{
-		LwBytes		id;
-		LwPlace		first;
-		LwError		error;
-
-		CHECK_FOR_INTERRUPTS();
-		lw_error_path(&error, NULL, section->path);
-		if (lw_chunk_id(section->file, i, &id, &error) != LW_OK)
-			lw_report(ERROR, &error);
-		if (!lw_section_find_chunk(section, (LwString) {(const char *) id.data, id.size}, &first) || first.row >= i)
-			continue;
-		twins[i] = twins[first.row];
-		twins[first.row] = i;
-		found++;
-	}
-	if (found == 0)
-	{
-		section->twins = NULL;
-		pfree(twins);
-	}
-	section->twins_known = true;
 }
 
 bool
 lw_section_next_twin(LwSection *section, LwPlace *place)
 {
-	if (!section->twins_known)
-	{
-		/* left from a call that was ended */
-		if (section->twins != NULL)
-			pfree(section->twins);
-		section->twins = NULL;
-		find_twins(section);
-	}
-	if (section->twins == NULL || section->twins[place->row] == 0)
+	size_t		ordinal;
+	LwError		error;
+
+	lw_error_path(&error, NULL, section->path);
+	if (lw_chunk_twin(section->file, place->row, &ordinal, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	lw_section_check_faults(section);
+	if (ordinal == SIZE_MAX)
 		return false;
-	place->row = section->twins[place->row];
+	place->row = ordinal;
 	return true;
 }
 

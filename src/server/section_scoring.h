@@ -37,7 +37,7 @@ extern void lw_check_section_query(const LwSectionVectors *vectors, const LwSect
 /* Whether the file holds a chunk, and where: the row is its ordinal. */
 extern bool lw_section_find_chunk(LwSection *section, LwString id, LwPlace *place);
 
-/* Moves on to the next chunk with the same id, if there is one.  The first call for a file looks at all its ids. */
+/* Moves on to the next chunk with the same id, if there is one. */
 extern bool lw_section_next_twin(LwSection *section, LwPlace *place);
 
 /*

@@ -20,6 +20,7 @@
 
 #include "compat.h"
 
+#include "access/xact.h"
 #include "lib/dshash.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -29,6 +30,7 @@
 #include "utils/dsa.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 #include "server/shared.h"
@@ -164,6 +166,60 @@ make_areas(char *base, const dshash_parameters *parameters)
 	control->made = true;
 }
 
+/*
+ * The segment that nobody has asked for at server start: NULL where there is none.  That there is no
+ * memory for it is no error of the statement that asks.  Its name tells its size, since
+ * sessions that disagree about the size could not share one.
+ */
+static Control *
+find_named_segment(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	Control    *volatile segment = NULL;
+
+	if (!LW_HAS_NAMED_SEGMENTS)
+		return NULL;
+	BeginInternalSubTransaction(NULL);
+	PG_TRY();
+	{
+		char		name[NAMEDATALEN];
+		bool		found;
+
+		snprintf(name, sizeof(name), SEGMENT_NAME " %d", lw_max_sources);
+		segment = lw_named_segment(name, shared_size(), init_control, &found);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		ereport(LOG,
+				(errcode(error->sqlerrcode),
+				 errmsg("lateweave has no shared view in this session: %s", error->message)));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return segment;
+}
+
+/* Has the areas no longer count this session; a named segment is not mapped any more when on_shmem_exit calls. */
+static void
+leave(int code, Datum arg)
+{
+	char	   *base = (char *) control;
+
+	table = NULL;
+	dsa_release_in_place(base + control->table_at);
+	dsa_release_in_place(base + control->manifests_at);
+}
+
 /* Takes part in the table, if there is one; once a session. */
 static void
 attach(void)
@@ -180,11 +236,11 @@ attach(void)
 	MemoryContext old;
 	char	   *base;
 
-	if (tried || table != NULL)
+	if (tried)
 		return;
 	tried = true;
 	if (control == NULL)
-		control = lw_named_segment(SEGMENT_NAME, shared_size(), init_control);
+		control = find_named_segment();
 	if (control == NULL)
 		return;
 	base = (char *) control;
@@ -203,8 +259,7 @@ attach(void)
 	}
 	dsa_pin_mapping(table_area);
 	dsa_pin_mapping(manifest_area);
-	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(base + control->table_at));
-	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(base + control->manifests_at));
+	before_shmem_exit(leave, (Datum) 0);
 	LWLockRelease(&control->lock);
 	MemoryContextSwitchTo(old);
 }
@@ -235,7 +290,7 @@ take_manifest(const LwStore *store, const LwFileId *file, LwManifest *manifest)
 	LwSharedStore *entry;
 	bool		taken = false;
 
-	if (!lw_shared_available())
+	if (table == NULL)
 		return false;
 	entry = dshash_find(table, &key, false);
 	if (entry == NULL)
@@ -277,23 +332,22 @@ is_idle(LwSharedStore *entry)
 	return pg_atomic_read_u32(&entry->holds) == 0;
 }
 
-/* Gives up the entry that was not used for the longest time, if that is some seconds. */
+/* Gives up the entry that was not used for the longest time, if that was before `limit` and nobody holds it. */
 static void
-make_room(int seconds)
+make_room(TimestampTz limit)
 {
 	dshash_seq_status scan;
 	LwSharedStore *entry;
 	SharedKey	oldest;
-	TimestampTz used = GetCurrentTimestamp() - seconds * USECS_PER_SEC;
 	bool		found = false;
 
 	dshash_seq_init(&scan, table, false);
 	while ((entry = dshash_seq_next(&scan)) != NULL)
-		if (entry->used <= used && is_idle(entry))
+		if (entry->used < limit && is_idle(entry))
 		{
 			found = true;
 			oldest = entry->key;
-			used = entry->used;
+			limit = entry->used;
 		}
 	dshash_seq_term(&scan);
 	entry = found ? dshash_find(table, &oldest, true) : NULL;
@@ -310,7 +364,7 @@ make_room(int seconds)
 	pg_atomic_fetch_sub_u32(&control->stores, 1);
 }
 
-/* The entry of a store, locked; made when there is none, after room was made; NULL when there is no room even so. */
+/* The entry of a store, locked; made when there is none, after room was made; NULL when all others are held. */
 static LwSharedStore *
 find_or_make(const SharedKey *key)
 {
@@ -320,48 +374,69 @@ find_or_make(const SharedKey *key)
 	if (entry != NULL)
 		return entry;
 	LWLockAcquire(&control->lock, LW_EXCLUSIVE);
-	if (pg_atomic_read_u32(&control->stores) >= (uint32) control->room)
-		make_room(0);
-	if (pg_atomic_read_u32(&control->stores) < (uint32) control->room)
+	/* only who holds the lock makes entries, so another session's is found now */
+	entry = dshash_find(table, key, true);
+	if (entry == NULL)
 	{
-		entry = dshash_find_or_insert(table, key, &found);
-		if (!found)
+		if (pg_atomic_read_u32(&control->stores) >= (uint32) control->room)
+			make_room(DT_NOEND);
+		if (pg_atomic_read_u32(&control->stores) >= (uint32) control->room)
 		{
-			SharedKey	kept = entry->key;
-
-			memset(entry, 0, sizeof(*entry));
-			entry->key = kept;
-			pg_atomic_init_u32(&entry->holds, 0);
-			pg_atomic_init_u32(&entry->writing, 0);
-			pg_atomic_init_u64(&entry->raised, 1);
-			LWLockInitialize(&entry->publish, control->tranche);
-			pg_atomic_fetch_add_u32(&control->stores, 1);
+			LWLockRelease(&control->lock);
+			return NULL;
 		}
+		entry = dshash_find_or_insert(table, key, &found);
+		memset(entry, 0, sizeof(*entry));
+		entry->key = *key;
+		pg_atomic_init_u32(&entry->holds, 0);
+		pg_atomic_init_u32(&entry->writing, 0);
+		pg_atomic_init_u64(&entry->raised, 1);
+		LWLockInitialize(&entry->publish, control->tranche);
+		pg_atomic_fetch_add_u32(&control->stores, 1);
 	}
 	LWLockRelease(&control->lock);
 	return entry;
 }
 
+/* Memory for a manifest, or InvalidDsaPointer. */
+static dsa_pointer
+allocate(Size size)
+{
+	const int	flags = DSA_ALLOC_NO_OOM | DSA_ALLOC_HUGE;
+	dsa_pointer pointer = dsa_allocate_extended(manifest_area, size, flags);
+
+	if (DsaPointerIsValid(pointer))
+		return pointer;
+	/* what was freed may be kept for objects of its size */
+	dsa_trim(manifest_area);
+	return dsa_allocate_extended(manifest_area, size, flags);
+}
+
 void
 lw_shared_offer(LwStore *store)
 {
+	const LwManifest *manifest;
 	SharedKey	key = key_of(store);
 	LwSharedStore *entry;
+	Size		size;
 	bool		full;
 
 	if (!store->was_read || store->unsettled || !lw_shared_available())
 		return;
+	store->was_read = false;
+	manifest = &store->view->manifest;
+	size = lw_manifest_flat_size(manifest);
+	/* nobody else need go for what can never find room */
+	if (size > control->manifests_size)
+		return;
 	entry = find_or_make(&key);
 	if (entry == NULL)
 		return;
-	store->was_read = false;
 	if (!DsaPointerIsValid(entry->manifest) || !lw_same_file(&entry->file, &store->manifest_file))
 	{
-		const LwManifest *manifest = &store->view->manifest;
-
 		if (DsaPointerIsValid(entry->manifest))
 			dsa_free(manifest_area, entry->manifest);
-		entry->manifest = dsa_allocate_extended(manifest_area, lw_manifest_flat_size(manifest), DSA_ALLOC_NO_OOM);
+		entry->manifest = allocate(size);
 		if (DsaPointerIsValid(entry->manifest))
 		{
 			lw_manifest_flatten(manifest, dsa_get_address(manifest_area, entry->manifest));
@@ -375,7 +450,7 @@ lw_shared_offer(LwStore *store)
 		return;
 	/* for the next session that reads it */
 	LWLockAcquire(&control->lock, LW_EXCLUSIVE);
-	make_room(IDLE_SECONDS);
+	make_room(GetCurrentTimestamp() - IDLE_SECONDS * USECS_PER_SEC);
 	LWLockRelease(&control->lock);
 }
 
@@ -439,6 +514,8 @@ lw_shared_pending(const LwStore *store, uint64 *token)
 	if (!lw_shared_available())
 		return true;
 	entry = dshash_find(table, &key, false);
+	if (entry == NULL)
+		entry = find_or_make(&key);
 	if (entry == NULL)
 		return true;
 	raised = pg_atomic_read_u64(&entry->raised);

@@ -542,6 +542,8 @@ follow_store(LwSource *source, LwView **view, LwError *error)
 	bool		moved = false;
 	int			attempt;
 
+	/* what may raise, while nothing is held that would be lost by it */
+	(void) lw_shared_available();
 	if (source->store == NULL)
 	{
 		status = find_store(source, error);

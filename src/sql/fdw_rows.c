@@ -18,6 +18,7 @@
 #include "utils/syscache.h"
 
 #include "server/ids.h"
+#include "server/scoring.h"
 #include "server/section_scoring.h"
 #include "sql/chunk.h"
 #include "sql/document.h"
@@ -197,6 +198,7 @@ fill_document(const LwRows *rows, LwPlace place, Datum *values, bool *nulls)
 		const char *id = lw_ids_get(&view->segments[place.segment]->ids, place.row, &size);
 
 		put(columns, LW_COLUMN_ID, PointerGetDatum(lw_id_to_text(id, size, view->directory)), values, nulls);
+		lw_check_faults(view);
 	}
 	if (columns->at[LW_COLUMN_TOKENS] != InvalidAttrNumber)
 		put(columns, LW_COLUMN_TOKENS, PointerGetDatum(lw_read_document(view, place)), values, nulls);

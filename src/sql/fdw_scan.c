@@ -25,6 +25,7 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/pin.h"
+#include "server/scoring.h"
 #include "server/section_scoring.h"
 #include "sql/fdw.h"
 
@@ -158,7 +159,7 @@ look_up(LwScan *scan, Datum key, Oid type)
 	id = lw_id_from_text(DatumGetTextPP(key));
 	if (section == NULL)
 	{
-		if (lw_view_find(scan->rows.content.view, id.data, id.size, &place))
+		if (lw_find_document(scan->rows.content.view, id, &place))
 			add_place(scan, place);
 	}
 	else if (lw_section_find_chunk(section, id, &place))

@@ -33,7 +33,7 @@ find_document(LwContent content, LwString id, LwPlace *place)
 {
 	if (content.section != NULL)
 		return lw_section_find_chunk(content.section, id, place);
-	return lw_view_find(content.view, id.data, id.size, place);
+	return lw_find_document(content.view, id, place);
 }
 
 Datum

@@ -69,7 +69,7 @@ lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place)
 {
 	if (scorer->content.section != NULL)
 		return lw_section_find_chunk(scorer->content.section, id, place);
-	return lw_view_find(scorer->content.view, id.data, id.size, place);
+	return lw_find_document(scorer->content.view, id, place);
 }
 
 void

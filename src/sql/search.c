@@ -159,6 +159,7 @@ return_best(Search *search, ReturnSetInfo *result)
 		values[2] = Int32GetDatum(i + 1);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
+	lw_check_faults(view);
 }
 
 /* The best k documents of a store. */

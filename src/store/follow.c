@@ -6,8 +6,8 @@
  * The manifest is replaced by rename, so a new commit is a new inode.  The
  * descriptor of the manifest in use stays open: while it is, its inode
  * number cannot be given to another file.  A manifest changed in place within one tick
- * of the file system's clock would look unchanged, so one that was younger
- * than SETTLE_NS when it was read is read again.
+ * of the file system's clock would look unchanged, so one that was young
+ * (lw_time_is_young) when it was read is read again.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,6 @@
 #include "store/manifest_file.h"
 
 #define MAX_ATTEMPTS 100
-#define SETTLE_NS INT64_C(20000000)
 
 LwManifestSource lw_manifest_source = NULL;
 
@@ -74,19 +73,6 @@ lw_same_file(const LwFileId *a, const LwFileId *b)
 		a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* Whether `when` is less than SETTLE_NS before `now` (or after it). */
-static bool
-is_young(const struct timespec *when, const struct timespec *now)
-{
-	int64_t		seconds = (int64_t) now->tv_sec - (int64_t) when->tv_sec;
-
-	if (seconds > 1)
-		return false;
-	if (seconds < -1)
-		return true;
-	return seconds * INT64_C(1000000000) + now->tv_nsec - when->tv_nsec < SETTLE_NS;
-}
-
 /* A manifest as read from its file. */
 typedef struct Reading
 {
@@ -110,7 +96,7 @@ read_manifest(const LwStore *store, int dirfd, const char *path, Reading *readin
 	if (status != LW_OK)
 		return status;
 	reading->file = lw_file_id(&file);
-	reading->young = is_young(&file.st_mtim, &now) || is_young(&file.st_ctim, &now);
+	reading->young = lw_time_is_young(&file.st_mtim, &now) || lw_time_is_young(&file.st_ctim, &now);
 	reading->parsed = lw_manifest_source == NULL || !lw_manifest_source(store, &reading->file, &reading->manifest);
 	if (reading->parsed)
 		status = lw_manifest_parse(map->data, map->size, &reading->manifest, error);

@@ -44,17 +44,26 @@ probe(const LwIdmap *map, const LwIds *ids, const char *id, size_t size, uint64_
 	return slot;
 }
 
+uint64_t
+lw_idmap_slots(uint64_t count)
+{
+	uint64_t	slots = 4;
+
+	while (slots < count * 2)
+		slots *= 2;
+	return slots;
+}
+
 LwStatus
 lw_idmap_build(const LwIds *ids, LwIdmap *map, LwError *error)
 {
-	uint64_t	slots = 4;
+	uint64_t	slots;
 	uint64_t	row;
 
 	if (ids->count >= UINT32_MAX)
 		return lw_fail(error, LW_LIMIT, "IdsCount", -1, "fewer than 4294967295 documents in a segment",
 					   "%llu", (unsigned long long) ids->count);
-	while (slots < ids->count * 2)
-		slots *= 2;
+	slots = lw_idmap_slots(ids->count);
 	map->mask = slots - 1;
 	map->slots = calloc(slots, sizeof(uint32_t));
 	if (map->slots == NULL)
@@ -90,7 +99,10 @@ lw_idmap_free(LwIdmap *map)
 uint64_t
 lw_idmap_find(const LwIdmap *map, const LwIds *ids, const char *id, size_t size, uint64_t hash)
 {
-	uint32_t	entry = map->slots[probe(map, ids, id, size, hash)];
+	uint32_t	entry;
 
+	if (ids->keeper != NULL)
+		return ids->keeper->find(ids->keeper, id, size, hash);
+	entry = map->slots[probe(map, ids, id, size, hash)];
 	return entry == 0 ? LW_IDMAP_NONE : (uint64_t) entry - 1;
 }

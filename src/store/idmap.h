@@ -24,6 +24,9 @@ typedef struct LwIdmap
 /* Hash of an id, the same for every segment, so that it is computed once per look-up. */
 extern uint64_t lw_id_hash(const char *id, size_t size);
 
+/* Slots of a table for so many ids: a power of two, at least twice as many. */
+extern uint64_t lw_idmap_slots(uint64_t count);
+
 /* IdsRepeated when an id stands twice; LW_LIMIT from 2^32 - 1 documents on. */
 extern LwStatus lw_idmap_build(const LwIds *ids, LwIdmap *map, LwError *error);
 extern void lw_idmap_free(LwIdmap *map);

@@ -18,6 +18,8 @@
 
 #include "map.h"
 
+#define SETTLE_NS INT64_C(20000000)
+
 volatile sig_atomic_t lw_map_faults;
 
 static LwMap **maps;
@@ -190,6 +192,18 @@ lw_map_close(LwMap *map)
 	}
 	free(map->path);
 	free(map);
+}
+
+bool
+lw_time_is_young(const struct timespec *when, const struct timespec *now)
+{
+	int64_t		seconds = (int64_t) now->tv_sec - (int64_t) when->tv_sec;
+
+	if (seconds > 1)
+		return false;
+	if (seconds < -1)
+		return true;
+	return seconds * INT64_C(1000000000) + now->tv_nsec - when->tv_nsec < SETTLE_NS;
 }
 
 LwStatus

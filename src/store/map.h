@@ -45,6 +45,12 @@ extern LwStatus lw_map_open(int dirfd, const char *directory, const char *name,
 							LwError *error);
 extern void lw_map_close(LwMap *map);
 
+/*
+ * Whether `when` is so little before `now` (or after it) that a later change
+ * of a file could leave the same time: the clock of file systems ticks.
+ */
+extern bool lw_time_is_young(const struct timespec *when, const struct timespec *now);
+
 /* LW_TRUNCATED with the map's path if it faulted, else LW_OK. */
 extern LwStatus lw_map_check(const LwMap *map, LwError *error);
 

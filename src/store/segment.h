@@ -23,8 +23,9 @@ typedef struct LwSegment
 	uint64_t	documents;
 	uint64_t	tokens;
 	size_t		row_size;		/* bytes of one token: dimension * 4, or * 1 for int8 */
-	LwIds		ids;
+	LwIds		ids;			/* lw_ids_get, and lw_idmap_find with `idmap`; nothing else reads them */
 	LwIdmap		idmap;
+	struct LwKeptIds *kept;		/* ids in a derived file, or NULL */
 	uint64_t	unnameable;		/* ids with U+0000 */
 	LwMap	   *offsets_map;
 	LwMap	   *rows_map;		/* vectors or codes */
@@ -86,7 +87,12 @@ extern void lw_tombstones_release(LwTombstones *tombstones);
 extern LwStatus lw_segment_document(const LwSegment *segment, uint64_t row,
 									LwDocument *document, LwError *error);
 
-/* LW_TRUNCATED when one of its maps faulted. */
+#define LW_SEGMENT_MAPS 4
+
+/* The maps that reading its documents reads, its derived file among them; returns how many. */
+extern int	lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS]);
+
+/* LW_TRUNCATED when one of its maps faulted; also what else kept ids from being read. */
 extern LwStatus lw_segment_check(const LwSegment *segment, LwError *error);
 
 #endif							/* LW_STORE_SEGMENT_H */

@@ -136,6 +136,8 @@ lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 		status = take_segment(dirfd, view, previous, i, error);
 	if (status == LW_OK)
 		status = lw_merged_build(view->segments, manifest->nsegments, &view->merged, error);
+	if (status == LW_OK && lw_map_faults != 0)
+		status = lw_view_check(view, error);
 	if (status != LW_OK)
 	{
 		/* the manifest stays the caller's, but its length is needed to release what was opened */
@@ -359,22 +361,24 @@ lw_view_hidden(LwView *view, LwError *error)
 	}
 	if (status == LW_OK && n > PAIRWISE_SEGMENTS)
 		status = hide_by_table(view, error);
+	view->documents = view->tokens = view->unnameable = 0;
+	for (i = 0; i < n && status == LW_OK; i++)
+	{
+		if (n <= PAIRWISE_SEGMENTS)
+			for (j = i + 1; j < n; j++)
+				hide_pair(view, i, j);
+		hide_and_count(view, i);
+	}
+	if (status == LW_OK && lw_map_faults != 0)
+		status = lw_view_check(view, error);
 	if (status != LW_OK)
 	{
 		for (i = 0; i < n; i++)
 			free(view->hidden[i]);
 		free(view->hidden);
 		view->hidden = NULL;
-		return status;
 	}
-	if (n <= PAIRWISE_SEGMENTS)
-		for (i = 0; i < n; i++)
-			for (j = i + 1; j < n; j++)
-				hide_pair(view, i, j);
-	view->documents = view->tokens = view->unnameable = 0;
-	for (i = 0; i < n; i++)
-		hide_and_count(view, i);
-	return LW_OK;
+	return status;
 }
 
 LwStatus
