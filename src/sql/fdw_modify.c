@@ -31,8 +31,8 @@
 #include "compat.h"
 #include "server/change.h"
 #include "server/ids.h"
+#include "server/idset.h"
 #include "sql/fdw.h"
-#include "sql/id_set.h"
 #include "sql/multivector.h"
 
 /* What the plan calls the columns that it fetches for us; core calls the second one so, too. */
@@ -47,7 +47,7 @@ typedef struct LwModify
 	AttrNumber	old_id;			/* in the plan's row: the id of the document to be changed */
 	AttrNumber	old_row;		/* in the plan's row: the document as it was, when somebody asks */
 	bool		keep_present;	/* ON CONFLICT DO NOTHING */
-	id_set_hash *renamed;		/* ids that the statement gave to documents of other ids, or NULL */
+	lwidset_hash *renamed;		/* ids that the statement gave to documents of other ids, or NULL */
 	MemoryContext context;
 	MemoryContext row_context;
 } LwModify;
@@ -232,16 +232,11 @@ insert_row(EState *estate, ResultRelInfo *result, TupleTableSlot *slot, TupleTab
 static void
 note_renamed(LwModify *modify, LwString id)
 {
-	MemoryContext old = MemoryContextSwitchTo(modify->context);
-	char	   *data = palloc(id.size + 1);
 	bool		found;
 
-	memcpy(data, id.data, id.size);
-	id.data = data;
 	if (modify->renamed == NULL)
-		modify->renamed = id_set_create(modify->context, 64, NULL);
-	id_set_insert(modify->renamed, id, &found);
-	MemoryContextSwitchTo(old);
+		modify->renamed = lwidset_create(modify->context, 64, NULL);
+	lwidset_insert(modify->renamed, lw_id_key(id.data, id.size), &found);
 }
 
 /*
@@ -262,8 +257,9 @@ update_row(EState *estate, ResultRelInfo *result, TupleTableSlot *slot, TupleTab
 	id = new_id(modify, result, slot);
 	if (!lw_string_equal(before, id))
 	{
-		if (modify->renamed == NULL || id_set_lookup(modify->renamed, before) == NULL)
-			lw_change_delete(modify->change, before.data, before.size);
+		if (modify->renamed == NULL ||
+			lwidset_lookup(modify->renamed, lw_id_key(before.data, before.size)) == NULL)
+			lw_change_remove(modify->change, before.data, before.size);
 		note_renamed(modify, id);
 	}
 	append_row(modify, result, id, slot);

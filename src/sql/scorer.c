@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -20,8 +21,28 @@
 #include "server/pin.h"
 #include "server/prepared.h"
 #include "server/scoring.h"
-#include "sql/id_set.h"
 #include "sql/scorer.h"
+#include "store/idmap.h"
+
+typedef struct IdEntry
+{
+	LwString	id;
+	uint32		hash;
+	char		status;
+} IdEntry;
+
+#define SH_PREFIX id_set
+#define SH_ELEMENT_TYPE IdEntry
+#define SH_KEY_TYPE LwString
+#define SH_KEY id
+#define SH_HASH_KEY(table, key) ((uint32) lw_id_hash((key).data, (key).size))
+#define SH_EQUAL(table, a, b) lw_string_equal(a, b)
+#define SH_STORE_HASH
+#define SH_GET_HASH(table, entry) (entry)->hash
+#define SH_SCOPE static inline
+#define SH_DEFINE
+#define SH_DECLARE
+#include "lib/simplehash.h"
 
 void
 lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,

@@ -27,8 +27,8 @@
 #include "compat.h"
 #include "server/change.h"
 #include "server/ids.h"
+#include "server/idset.h"
 #include "sql/fdw.h"
-#include "sql/id_set.h"
 #include "sql/multivector.h"
 
 PG_FUNCTION_INFO_V1(lateweave_sync);
@@ -43,6 +43,25 @@ typedef struct Column
 	FmgrInfo	function;		/* of the cast, or output; not of COERCION_PATH_RELABELTYPE */
 } Column;
 
+/* A row that has got an id which was another's. */
+typedef struct Renamed
+{
+	LwIdKey		id;
+	ItemPointerData row;
+	char		status;
+} Renamed;
+
+#define SH_PREFIX renamed
+#define SH_ELEMENT_TYPE Renamed
+#define SH_KEY_TYPE LwIdKey
+#define SH_KEY id
+#define SH_HASH_KEY(table, key) ((uint32) (key).a)
+#define SH_EQUAL(table, x, y) ((x).a == (y).a && (x).b == (y).b)
+#define SH_SCOPE static inline
+#define SH_DEFINE
+#define SH_DECLARE
+#include "lib/simplehash.h"
+
 /* What firings of one statement share; fn_extra. */
 typedef struct Sync
 {
@@ -51,7 +70,7 @@ typedef struct Sync
 	Oid			source;
 	Column		id;
 	Column		tokens;
-	id_set_hash *renamed;		/* ids that rows got from the statement, and which rows those are, or NULL */
+	renamed_hash *renamed;		/* NULL while there are none */
 	MemoryContext context;
 } Sync;
 
@@ -243,32 +262,21 @@ append_row(Sync *sync, LwChange *change, const Row *row)
 static void
 delete_row(Sync *sync, LwChange *change, const Row *row)
 {
-	LwIdEntry  *entry = sync->renamed == NULL ? NULL : id_set_lookup(sync->renamed, row->name);
+	Renamed    *entry = sync->renamed == NULL ? NULL :
+		renamed_lookup(sync->renamed, lw_id_key(row->name.data, row->name.size));
 
 	if (entry == NULL || ItemPointerEquals(&entry->row, &row->tuple->t_self))
-		lw_change_delete(change, row->name.data, row->name.size);
+		lw_change_remove(change, row->name.data, row->name.size);
 }
 
-/* Remembers which row has an id that was another's. */
 static void
 note_renamed(Sync *sync, const Row *row)
 {
-	LwString	id = row->name;
-	LwIdEntry  *entry;
 	bool		found;
 
 	if (sync->renamed == NULL)
-		sync->renamed = id_set_create(sync->context, 64, NULL);
-	entry = id_set_lookup(sync->renamed, id);
-	if (entry == NULL)
-	{
-		char	   *data = MemoryContextAlloc(sync->context, id.size + 1);
-
-		memcpy(data, id.data, id.size);
-		id.data = data;
-		entry = id_set_insert(sync->renamed, id, &found);
-	}
-	entry->row = row->tuple->t_self;
+		sync->renamed = renamed_create(sync->context, 64, NULL);
+	renamed_insert(sync->renamed, lw_id_key(row->name.data, row->name.size), &found)->row = row->tuple->t_self;
 }
 
 /* Has the store follow one row: from `before` to `after`, either of which may be no document. */
