@@ -24,7 +24,7 @@ typedef enum Action
 } Action;
 
 static const char *const actions[] = {"kill", "enospc", "eio", "sleep"};
-static const char *const points[] = {LW_FAULT_NAMES};
+static const char *const points[] = {LW_STORE_FAULT_NAMES, LW_PENDING_FAULT_NAMES};
 
 static char *setting;
 static char point[64];

@@ -12,21 +12,24 @@
 #include "format/error.h"
 
 /* All of them, in the order in which a publish, and then the others, pass them. */
-#define LW_FAULT_NAMES \
+#define LW_STORE_FAULT_NAMES \
 	"segment-begin", "segment-created", "segment-written", "segment-synced", \
 	"segment-link", "segment-linked", \
 	"tombstones-create", "tombstones-written", "tombstones-synced", \
-	"commit-logged", "intents-written", "commit-done", \
-	"intent-create", "intent-written", "intent-synced", "intent-link", "intent-linked", "intent-durable", \
-	"bulk-made", "intent-mark", \
-	"round-create", "round-written", "round-synced", "round-rename", "round-durable", \
-	"intent-drop", "intents-dropped", "round-drop", "round-undo", "pending-sweep", \
 	"names-sync", "manifest-create", "manifest-written", "manifest-synced", \
 	"manifest-rename", "manifest-renamed", "manifest-durable", \
 	"reclaim-one", \
 	"compact-block", \
 	"store-made", "store-filled", \
 	"snapshot-made", "snapshot-file", "snapshot-names-sync"
+
+/* Those of changes that are on their way into a store. */
+#define LW_PENDING_FAULT_NAMES \
+	"bulk-made", "commit-logged", \
+	"intent-create", "intent-written", "intent-synced", "intent-link", "intent-linked", "intent-durable", \
+	"intents-written", "commit-done", "intent-mark", \
+	"round-create", "round-written", "round-synced", "round-rename", "round-durable", \
+	"intent-drop", "intents-dropped", "round-drop", "round-undo", "pending-sweep"
 
 /*
  * NULL, but in tests.  Called with the name of a point; it may not return, or

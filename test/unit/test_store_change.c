@@ -25,7 +25,7 @@
 #define STATES 16
 #define CRASHED 42
 
-static const char *const fault_names[] = {LW_FAULT_NAMES};
+static const char *const fault_names[] = {LW_STORE_FAULT_NAMES};
 
 #define FAULTS (sizeof(fault_names) / sizeof(fault_names[0]))
 
