@@ -705,6 +705,16 @@ COMMENT ON FUNCTION lateweave_snapshot(regclass, text) IS
 
 CREATE FUNCTION lateweave_prewarm(source regclass) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000;
+CREATE FUNCTION lateweave_compact(source regclass,
+	OUT documents bigint, OUT tokens bigint, OUT segments_before bigint, OUT segments_after bigint, OUT bytes_reclaimed bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
+COMMENT ON FUNCTION lateweave_compact(regclass) IS
+'copies the present documents of a store into one segment and removes the files of the others; owner only. Changes no answer. Readers and writers go on meanwhile. Publishes by itself, like VACUUM: refused (55000) in a transaction that has changed the store, never rolled back. Rests by lateweave.cost_limit and lateweave.cost_delay; when interrupted it has no effect. bytes_reclaimed: of the files that were removed';
+CREATE FUNCTION lateweave_settle(source regclass, action text) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
+COMMENT ON FUNCTION lateweave_settle(regclass, text) IS
+'decides about pending changes of a store that this server cannot judge, since another cluster made them, or this one before it was restored to an earlier time: publish or discard; owner only. Returns how many there were. Until then changes of the store are ERROR 55000 or 55006';
+
 CREATE FUNCTION lateweave_estimate(documents bigint, tokens_per_document real, dimension integer, encoding text,
 	OUT item text, OUT bytes bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 8;

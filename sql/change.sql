@@ -552,3 +552,25 @@ SELECT name FROM pg_ls_dir('lateweave/regress_change') name ORDER BY name;
 CREATE TEMP TABLE shell (line text);
 \set command 'rm -rf lateweave/regress_change'
 COPY shell FROM PROGRAM :'command';
+
+/*
+ * Compaction; changes that are pending are settled by themselves.
+ */
+SELECT lateweave_create_store('many', 'e', 'r', 2, normalized => false) IS NOT NULL AS made;
+SELECT lateweave_append('many', ARRAY['a', 'b'], ARRAY['[[1,0]]', '[[0,1]]']::multivector[]);
+SELECT lateweave_append('many', ARRAY['b', 'c'], ARRAY['[[0,2]]', '[[1,1],[2,2]]']::multivector[]);
+SELECT lateweave_delete('many', ARRAY['a', 'x']);
+SELECT documents, tokens, segments_before, segments_after, bytes_reclaimed > 0 AS reclaimed FROM lateweave_compact('many');
+SELECT * FROM lateweave_compact('many');
+SELECT id, tokens FROM many ORDER BY id;
+SELECT documents, tokens, segments, deleted FROM lateweave_sources WHERE source = 'many'::regclass;
+SELECT count(*) FROM lateweave_verify('many') WHERE NOT ok;
+BEGIN;
+INSERT INTO many VALUES ('d', '[[3,3]]');
+SELECT lateweave_compact('many');
+ROLLBACK;
+SELECT lateweave_settle('many', 'publish'), lateweave_settle('many', 'discard');
+SELECT lateweave_settle('many', 'forget');
+SELECT lateweave_compact(NULL), lateweave_settle('many', NULL);
+SET lateweave.fault = 'nowhere:kill';
+SELECT lateweave_drop_store('many');
