@@ -40,7 +40,7 @@ open_map(int dirfd, const char *directory, const char *name, LwDerivedKey *seen,
 	LwStatus	status = lw_map_open(dirfd, directory, name, map, &file, NULL, error);
 
 	if (status == LW_OK)
-		(void) lw_derived_key_add(seen, &file);
+		lw_derived_key_add(seen, &file);
 	return status;
 }
 
@@ -158,8 +158,9 @@ find_key(int dirfd, const LwManifest *manifest, const LwSegment *segment, LwDeri
 	for (i = 0; i < count; i++)
 	{
 		file_name(segment->id, suffixes[i], name);
-		if (fstatat(dirfd, name, &status, 0) != 0 || !lw_derived_key_add(key, &status))
+		if (fstatat(dirfd, name, &status, 0) != 0)
 			return false;
+		lw_derived_key_add(key, &status);
 	}
 	return true;
 }
@@ -179,7 +180,7 @@ open_segment(int dirfd, const char *directory, const LwManifest *manifest, LwSeg
 	char		name[FILE_NAME_SIZE];
 	LwStatus	status = LW_OK;
 
-	if (key != NULL && !lw_derived_ids_open(key, segment->documents, &derived))
+	if (key != NULL && !lw_derived_ids_open(key, segment->documents, &derived) && lw_derived_settled(key, true))
 	{
 		file_name(segment->id, "ids.json", name);
 		lw_error_path(error, directory, name);
