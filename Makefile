@@ -1,5 +1,5 @@
 # lateweave: builds with PGXS. `make`, `make install` and `make installcheck` do
-# what every PGXS extension's do; `make check` and `make demo` also install what
+# what every PGXS extension's do; `make check` and others also install what
 # is missing and bring their own server (test/README.md).
 
 EXTENSION = lateweave
@@ -7,18 +7,23 @@ DATA = lateweave--0.2.sql
 MODULE_big = lateweave
 
 # A new source file is added to the list of its layer.
-LW_FORMAT = error json utf8 npy ids manifest
+LW_FORMAT = error json utf8 npy ids manifest manifest_flat
 LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim_neon decode \
 	screen screen_avx2 screen_avxvnni screen_avx512 screen_neon \
-	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512 lanedot lanedot_avx2
-LW_STORE = map idmap derived derived_write derived_ids segment segment_ids merged view follow ahead
+	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512 lanedot lanedot_avx2 \
+	encode encode_avx2
+LW_STORE = map idmap derived derived_write derived_ids segment segment_ids merged view follow ahead \
+	names files manifest_file manifest_text segment_write draft publish \
+	compact create snapshot store_verify changes apply pending round merge
 LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build text chooser quant canon \
 	fault record manifest framed contract table file payload chunks chunk_ids recall texts slab space blob citation verify rank \
 	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \
 	search spill layout manifest_text build_options build build_media build_finish indexes
-LW_SERVER = error ids path derived section source pin prepared scoring section_scoring section_search
-LW_SQL = chunk cite document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info multivector multivector_cast multivector_ops pgvector \
-	representation rerank score scorer search section section_search support verify \
+LW_SERVER = error ids idset path derived section shared source pin prepared scoring section_scoring section_search \
+	stage stage_bulk change judge pending publish commit dropped fault
+LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
+	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \
+	store support sync verify \
 	prewarm estimate build build_row codec codec_text numbers
 
 OBJS = src/lateweave.o \
@@ -27,7 +32,7 @@ OBJS = src/lateweave.o \
 	$(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = multivector pgvector fdw score section codec
+REGRESS = multivector pgvector fdw score section codec change
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
@@ -48,7 +53,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 # These run before PGXS is there: they install it and call make again.
-SETUP_GOALS = check demo demo-stop bench
+SETUP_GOALS = check check-versions demo demo-stop bench
 OTHER_GOALS = $(filter-out $(SETUP_GOALS),$(MAKECMDGOALS))
 
 ifneq ($(filter $(SETUP_GOALS),$(MAKECMDGOALS)),)
@@ -58,6 +63,8 @@ export MAKE PG_CONFIG WERROR
 
 check:
 	test/check.sh
+check-versions:
+	test/versions.sh
 demo:
 	test/demo.sh start
 demo-stop:

@@ -480,6 +480,50 @@ COMMENT ON FUNCTION lateweave_explain(regclass, multivector, uuid, jsonb) IS
 'as with text, of the document that the uuid''s text form names';
 
 /* ---------------------------------------------------------------------------
+ * Changing stores, in the transaction
+ */
+
+CREATE FUNCTION lateweave_append(source regclass, ids text[], tokens multivector[]) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_append(source regclass, ids bigint[], tokens multivector[]) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_append(source regclass, ids uuid[], tokens multivector[]) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_delete(source regclass, ids text[]) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_delete(source regclass, ids bigint[]) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_delete(source regclass, ids uuid[]) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_sync() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_create_store(table_name text, encoder text, encoder_revision text, dimension integer,
+	encoding text DEFAULT 'int8', corpus text DEFAULT NULL, normalized boolean DEFAULT true,
+	query_template text DEFAULT '', document_template text DEFAULT '', path text DEFAULT NULL) RETURNS regclass
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+CREATE FUNCTION lateweave_drop_store(source regclass) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+
+COMMENT ON FUNCTION lateweave_append(regclass, text[], multivector[]) IS
+'appends documents, each in place of the one that has its id, and gives their number: tokens[i] are the vectors of ids[i]. Part of the transaction. Needs INSERT on the foreign table. ERROR 22023 for arrays of unequal length, 23502 that says where for a NULL in one, 21000 for a repeated id, 22000 for another dimension or rows that are not normalized where they must be, 25006 for a table that is not writable';
+COMMENT ON FUNCTION lateweave_append(regclass, bigint[], multivector[]) IS
+'as with text[], of the documents that the numbers'' text forms name';
+COMMENT ON FUNCTION lateweave_append(regclass, uuid[], multivector[]) IS
+'as with text[], of the documents that the uuids'' text forms name';
+COMMENT ON FUNCTION lateweave_delete(regclass, text[]) IS
+'deletes documents and gives the number of those that were present. Part of the transaction. Needs DELETE on the foreign table. ERROR 23502 that says where for a NULL among the ids, 25006 for a table that is not writable';
+COMMENT ON FUNCTION lateweave_delete(regclass, bigint[]) IS
+'as with text[], of the documents that the numbers'' text forms name';
+COMMENT ON FUNCTION lateweave_delete(regclass, uuid[]) IS
+'as with text[], of the documents that the uuids'' text forms name';
+COMMENT ON FUNCTION lateweave_sync() IS
+'trigger that keeps a store in step with a table: lateweave_sync(foreign table, column of the ids, column of the vectors), AFTER INSERT OR UPDATE OR DELETE FOR EACH ROW, and AFTER TRUNCATE FOR EACH STATEMENT unless the store has documents of other tables. Ids are of any type, their text form names the document; vectors are multivector, real[], double precision[] or what else has an assignment cast to multivector. A row whose vectors are NULL is no document; an UPDATE that changes neither column changes nothing. The foreign table''s name is looked up when the trigger fires, so it is best qualified. Needs INSERT and DELETE (after TRUNCATE: TRUNCATE) on the foreign table of the role that changes the row. ERROR 39P01 for another use, 42703 and 42804 for the columns, 23502 for vectors without an id';
+COMMENT ON FUNCTION lateweave_create_store(text, text, text, integer, text, text, boolean, text, text, text) IS
+'makes an empty vector store and a foreign table over it, which the current user owns and can change. encoding is int8 or float32; corpus NULL is the table''s name; normalized: every row has a Euclidean length of 1, within 0.0011. path is where the store''s directory is to be, which must not exist (a relative one lies under lateweave.directory; needs superuser or pg_write_server_files); NULL is a directory of this database''s own there. When the transaction does not commit, both go. ERROR 22004 for NULL, 22023 for a bad value, 42P07 when the table exists, 58P02 when the directory does';
+COMMENT ON FUNCTION lateweave_drop_store(regclass) IS
+'drops the foreign table of a store and, once the transaction has committed, removes the store''s own files, and its directory when nothing else is in it. For the owner of the table, which must be writable';
+
+/* ---------------------------------------------------------------------------
  * Section files: what they say, and their searches
  */
 
@@ -642,7 +686,22 @@ CREATE FUNCTION lateweave_verify(source regclass, OUT object text, OUT check_nam
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 10;
 
 COMMENT ON FUNCTION lateweave_verify(regclass) IS
-'opens a section file anew and checks everything about it, in the order of the format''s reference: a row for each check that passed, and a last one for the first that did not, whose check_name is the error name of the reference. ERROR 58P01, 42501 or 58030 when the file cannot be read at all, 42809 for other tables than those over a section file';
+'opens a source anew and checks everything about it, in the order of the format''s reference: a row for each check that passed, and a last one for the first that did not, whose check_name is the error name of the reference. Of a store that is the structure of all its files and every value, of a section file every checksum, too. ERROR 58P01, 42501 or 58030 when the files cannot be read at all';
+
+CREATE FUNCTION lateweave_diff(source regclass, relation regclass, id_column name, OUT id text, OUT problem text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100000 ROWS 10;
+CREATE FUNCTION lateweave_commit(source regclass) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION lateweave_snapshot(source regclass, directory text) RETURNS numeric
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+
+COMMENT ON FUNCTION lateweave_diff(regclass, regclass, name) IS
+'what a store and a table do not share: the ids (the text form of the column) that the table has and the store has not, "not in the store", and the reverse, "not in the table". NULLs are passed over; a view can leave out the rows that are to have no document. Needs SELECT on both. Memory: a bit a document of the store. A document that changes meanwhile may be listed, since the store''s commit can be newer than the statement''s snapshot';
+COMMENT ON FUNCTION lateweave_commit(regclass) IS
+'has COMMIT publish what is pending of a store, or a commit without changes, which moves committed_at. For the owner of the foreign table';
+COMMENT ON FUNCTION lateweave_snapshot(regclass, text) IS
+'makes a directory with the files of the store''s current commit, and gives its number: hard links, or copies with a NOTICE where links are refused. What is staged or pending is not in it. The directory must not exist, but the one above it; a relative path lies under lateweave.directory. Needs SELECT on the foreign table and superuser or pg_write_server_files. ERROR 58P02 when the directory exists';
 
 CREATE FUNCTION lateweave_prewarm(source regclass) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000;
@@ -676,7 +735,7 @@ COMMENT ON FUNCTION lateweave_list_sources() IS
 COMMENT ON FUNCTION lateweave_kernels() IS
 'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
 COMMENT ON VIEW lateweave_sources IS
-'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded';
+'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded; no shared view = each session reads the manifest for itself, since the library is not preloaded';
 
 /* ---------------------------------------------------------------------------
  * The foreign-data wrapper: a vector store is a foreign table of id and tokens,

@@ -42,6 +42,24 @@ SELECT ARRAY['[1,2]', NULL]::vector[]::multivector;
 \set VERBOSITY default
 SELECT ARRAY['[1,2]', '[3,4]', '[5]']::vector[]::multivector;
 
+-- a store follows columns of these types
+SET client_min_messages = warning;
+SELECT lateweave_create_store('public.pgvector_store', 'e', 'r', 2, 'float32');
+CREATE TABLE docs (id int, one vector, many halfvec[]);
+CREATE TRIGGER one AFTER INSERT OR UPDATE OR DELETE ON docs
+	FOR EACH ROW EXECUTE FUNCTION lateweave_sync('public.pgvector_store', 'id', 'one');
+INSERT INTO docs VALUES (1, '[1,0]', ARRAY['[1,0]', '[0,1]']::halfvec[]), (2, NULL, ARRAY['[0,1]']::halfvec[]);
+SELECT * FROM public.pgvector_store;
+DROP TRIGGER one ON docs;
+CREATE TRIGGER many AFTER INSERT OR UPDATE OR DELETE ON docs
+	FOR EACH ROW EXECUTE FUNCTION lateweave_sync('public.pgvector_store', 'id', 'many');
+UPDATE docs SET id = id + 10;
+SELECT * FROM public.pgvector_store ORDER BY id;
+SELECT lateweave_append('public.pgvector_store', array_agg(id::bigint), array_agg(many::multivector)) FROM docs;
+SELECT lateweave_drop_store('public.pgvector_store');
+DROP TABLE docs;
+RESET client_min_messages;
+
 -- what was dropped is made again
 SET client_min_messages = warning;
 DROP CAST (vector[] AS multivector);

@@ -17,7 +17,11 @@
 
 #include "varatt.h"
 
+#define lw_owns_relation(relid, role) object_ownercheck(RelationRelationId, relid, role)
+
 #else
+
+#define lw_owns_relation(relid, role) pg_class_ownercheck(relid, role)
 
 #ifndef palloc_array
 #define palloc_array(type, count) ((type *) palloc(sizeof(type) * (Size) (count)))
@@ -45,6 +49,35 @@
 #else
 #include "commands/explain.h"
 #define lw_vacuum_delay_point() vacuum_delay_point()
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
+#if PG_VERSION_NUM >= 170000
+#define LW_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)
+#else
+#define LW_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
+#endif
+
+/* A transactional message in the log, of nothing; returns the position after it. */
+#if PG_VERSION_NUM >= 170000
+#define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true, false)
+#else
+#define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true)
+#endif
+
+/*
+ * Shared memory is asked for in shmem_request_hook on all of these versions.  From 17 on a segment
+ * can be had by name without that.
+ */
+#if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#define LW_DSHASH_COPY_FUNCTION .copy_function = dshash_memcpy,
+#define LW_HAS_NAMED_SEGMENTS true
+#define lw_named_segment(name, size, init, found) GetNamedDSMSegment(name, size, init, found)
+#else
+#define LW_DSHASH_COPY_FUNCTION
+#define LW_HAS_NAMED_SEGMENTS false
+#define lw_named_segment(name, size, init, found) ((void) (name), (void) (init), (void) (found), NULL)
 #endif
 
 /* create_foreignscan_path of a base relation, without order, outer path and private data. */

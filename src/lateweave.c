@@ -12,10 +12,13 @@
 #include "utils/guc.h"
 
 #include "kernel/maxsim.h"
+#include "server/change.h"
 #include "server/derived.h"
+#include "server/fault.h"
 #include "server/path.h"
 #include "server/pin.h"
 #include "server/section.h"
+#include "server/shared.h"
 #include "server/source.h"
 
 PG_MODULE_MAGIC;
@@ -60,6 +63,7 @@ _PG_init(void)
 	lw_derived_init();
 	lw_source_init();
 	lw_pin_init();
+	lw_change_init();
 
 	DefineCustomStringVariable("lateweave.directory",
 							   "Directory under which relative paths of sources lie.",
@@ -86,5 +90,7 @@ _PG_init(void)
 							 PGC_USERSET,
 							 0,
 							 NULL, NULL, NULL);
+	lw_fault_init();
+	lw_shared_init();
 	MarkGUCPrefixReserved("lateweave");
 }

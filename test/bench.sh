@@ -1,10 +1,11 @@
 #!/bin/bash
 # make bench: MaxSim by our kernels and in SQL beside what else computes it, on one thread, in turns.
 # Prints a table and draws test/build/bench.svg, or FIGURE. TURNS (25) is how often everything is timed;
-# BENCH_STORE, a vector store, and BENCH_QUERY, a float32 .npy of tokens x dimension, replace random vectors.
+# SECTION_ROWS (1000000) is the size of the section files; BENCH_STORE, a vector store, and BENCH_QUERY, a float32 .npy of tokens x dimension, replace random vectors.
 . "$(dirname "$0")/common.sh"
 
 turns=${TURNS:-25}
+section_rows=${SECTION_ROWS:-1000000}
 csv=$build/bench.csv
 venv=$build/bench-venv
 work=
@@ -26,6 +27,22 @@ install_peers() {
 	done
 }
 
+# The reference implementation of section files wants Python 3.12; without one only lateweave is timed.
+install_section_peer() {
+	local candidate
+	section_python=$build/bench-venv-sections/bin/python
+	"$section_python" -I -c 'import numpy, urna' 2>/dev/null && return
+	for candidate in python3 python3.14 python3.13 python3.12; do
+		"$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
+		say "Installing urna to compare with in $build/bench-venv-sections ..."
+		"$candidate" -m venv "$build/bench-venv-sections" &&
+			"$section_python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 numpy urna==0.5.6 &&
+			return
+	done
+	section_python=$python
+	say "No Python 3.12 with urna: section files are timed without their reference implementation."
+}
+
 # OpenBLAS is to use its best kernel: that for AVX-512 where there is one, else its own choice.
 choose_openblas() {
 	unset OPENBLAS_L2_SIZE OPENBLAS_CORETYPE
@@ -44,6 +61,7 @@ trap 'exit 1' INT TERM HUP
 test/setup.sh bench
 lock_tree
 install_peers
+install_section_peer
 choose_openblas
 build_and_install
 $make -s "$jobs" bench-programs
@@ -72,10 +90,18 @@ else
 fi
 
 say "Timing SQL ..."
-start_server "$work" fsync=off
+start_server "$work" fsync=off max_connections=150 max_wal_size=8GB
 psql=("$("$PG_CONFIG" --bindir)/psql" -X -h "$work" -p "$port" -U postgres)
 "${psql[@]}" -q -c 'CREATE DATABASE bench' postgres
 "$python" -W ignore test/bench/bench_sql.py --csv "$csv" --turns "$turns" "$data" "${psql[@]}" -d bench
+
+if "$section_python" -I -c 'import numpy' 2>/dev/null; then
+	say "Timing section files of $section_rows rows ..."
+	"${psql[@]}" -q -c 'CREATE DATABASE sections' postgres
+	as_server mkdir "$work/sections"
+	"$section_python" -W ignore test/bench/bench_sections.py --csv "$csv" --turns "$(((turns + 4) / 5))" \
+		--rows "$section_rows" "$work/sections" "${psql[@]}" -d sections
+fi
 
 say ""
 "$python" test/bench/table.py "$csv"

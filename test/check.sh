@@ -1,27 +1,19 @@
 #!/bin/bash
 # make check: everything that can be tested on this machine, with a server of
 # its own. Ends with "N passed, N failed"; what did not run counts as failed.
+# check.sh brief runs only what depends most on the versions of PostgreSQL and
+# libzstd: the SQL tests, and the unit programs that compare compressed bytes.
 . "$(dirname "$0")/common.sh"
 
 passed=0
 failed=0
 complete=
-job=
 work=
-
-# Ends what runs, and waits for it: nothing may use the directory that goes next.
-end_job() {
-	kill -TERM -- "-$job" 2>/dev/null || return 0
-	for _ in {1..50}; do
-		sleep 0.1
-		kill -0 -- "-$job" 2>/dev/null || return 0
-	done
-	kill -KILL -- "-$job"
-}
+export LATEWEAVE_GOLDEN=$top/test/golden
 
 finish() {
 	trap '' INT TERM HUP
-	[ -z "$job" ] || end_job
+	end_job
 	[ -z "$work" ] || remove_directory "$work"
 	if [ -z "$complete" ] || [ $((passed + failed)) -eq 0 ]; then
 		failed=$((failed + 1))
@@ -31,18 +23,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' INT TERM HUP
-
-# Runs a command as a job of its own process group, which an interrupt ends at once and whole.
-run() {
-	local status=0
-	set -m
-	"$@" &
-	job=$!
-	set +m
-	wait "$job" || status=$?
-	job=
-	return $status
-}
 
 # count WHAT PASSED FAILED
 count() {
@@ -77,7 +57,6 @@ programs() {
 		count "test programs" 0 1
 		return
 	fi
-	export LATEWEAVE_GOLDEN=$top/test/golden
 	for flavour in plain asan; do
 		for source in test/unit/test_*.c; do
 			name=$(basename "$source" .c)
@@ -87,6 +66,14 @@ programs() {
 	for source in test/fuzz/fuzz_*.c; do
 		name=$(basename "$source" .c)
 		verdict "replay of $name" replay "test/build/asan/$name" "test/fuzz/corpus/${name#fuzz_}"
+	done
+}
+
+brief_programs() {
+	local name
+	run $make -s "$jobs" test/build/plain/test_{build,codec_golden} || true
+	for name in test_build test_codec_golden; do
+		verdict "$name, plain" unit_program "test/build/plain/$name"
 	done
 }
 
@@ -163,8 +150,15 @@ tap() {
 	count "TAP tests" "$good" $((bad + died))
 }
 
-test/setup.sh tap
-test/setup.sh aarch64 || say "What needs them counts as failed."
+extent=${1:-all}
+case $extent in
+	all)
+		test/setup.sh tap
+		test/setup.sh aarch64 || say "What needs them counts as failed."
+		;;
+	brief) test/setup.sh server ;;
+	*) die "There is no extent $extent." ;;
+esac
 lock_tree
 build_and_install
 
@@ -175,13 +169,17 @@ cp -R test/golden "$work/golden"
 chown -R "$(server_user)" "$work/tap" "$work/golden"
 chmod 755 "$work"
 
-verdict "layers" test/layers.sh
-programs
-aarch64_programs
+if [ "$extent" = all ]; then
+	verdict "layers" test/layers.sh
+	programs
+	aarch64_programs
+else
+	brief_programs
+fi
 if start_server "$work" fsync=off; then
 	regress
 else
 	count "SQL tests" 0 1
 fi
-tap
+[ "$extent" = brief ] || tap
 complete=yes

@@ -1,4 +1,4 @@
-# Sourced by check.sh and demo.sh: where things are, who runs the server, and
+# Sourced by the other scripts: where things are, who runs the server, and
 # how a private one starts and stops. Nobody else's server is ever touched.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,6 +27,31 @@ as_root() {
 	else
 		die "This needs root or sudo: $*"
 	fi
+}
+
+job=
+
+# Runs a command as a job of its own process group, which an interrupt ends at once and whole.
+run() {
+	local status=0
+	set -m
+	"$@" &
+	job=$!
+	set +m
+	wait "$job" || status=$?
+	job=
+	return $status
+}
+
+# Ends what runs, and waits for it: nothing may use the directory that goes next.
+end_job() {
+	[ -n "$job" ] || return 0
+	kill -TERM -- "-$job" 2>/dev/null || return 0
+	for _ in {1..50}; do
+		sleep 0.1
+		kill -0 -- "-$job" 2>/dev/null || return 0
+	done
+	kill -KILL -- "-$job"
 }
 
 # PostgreSQL refuses to run as root: then its commands run as the user of the Debian packages.

@@ -25,7 +25,7 @@ start_demo() {
 	set -- "$psql" -X -v ON_ERROR_STOP=1 -h "$directory" -p "$port" -U postgres
 	as_server "$@" -q -c 'CREATE DATABASE demo' postgres
 	as_server sh -c 'export DEMO=$1; cd "$DEMO"; shift
-		"$@" -q -v store="$DEMO/store" -f load.sql && exec "$@" -e -f demo.sql' \
+		"$@" -q -v store="$DEMO/store" -v section_file="$DEMO/bylaws.urna" -f load.sql && exec "$@" -e -f demo.sql' \
 		- "$directory/demo" "$@" demo
 
 	trap - EXIT

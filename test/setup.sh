@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs, by apt, what a run needs and the machine lacks: setup.sh server|tap|aarch64|bench.
+# Installs, by apt, what a run needs and the machine lacks: setup.sh server|tap|aarch64|versions|bench.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -26,6 +26,10 @@ if [ "${1:-}" = aarch64 ]; then
 	need gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc
 	need libc6-dev-arm64-cross eval 'test -f "$(aarch64-linux-gnu-gcc -print-file-name=libc.a)"'
 	need qemu-user command -v qemu-aarch64
+fi
+if [ "${1:-}" = versions ]; then
+	need debootstrap command -v debootstrap
+	need debian-archive-keyring test -f /usr/share/keyrings/debian-archive-keyring.gpg
 fi
 if [ "${1:-}" = bench ]; then
 	need libopenblas-dev eval 'echo "#include <cblas.h>" | cc -E -x c -'

@@ -18,8 +18,6 @@
 #include "json.h"
 #include "manifest.h"
 
-#define FORMAT "lateweave-vectors-2"
-
 #define UINT64_EXPECTED "an unsigned 64-bit integer in plain digits"
 
 /* As much of a value as an error quotes, in bytes. */
@@ -386,8 +384,8 @@ check_values(Parser *parser)
 	LwManifest *manifest = &parser->manifest;
 	const LwManifestSegment *segments = manifest->segments;
 
-	if (!equals_literal(parser->format, FORMAT))
-		return wrong_string(parser, TOP_FORMAT, "Format", "\"" FORMAT "\"", parser->format);
+	if (!equals_literal(parser->format, LW_MANIFEST_FORMAT))
+		return wrong_string(parser, TOP_FORMAT, "Format", "\"" LW_MANIFEST_FORMAT "\"", parser->format);
 
 	if (equals_literal(parser->encoding, "float32"))
 		manifest->encoding = LW_FLOAT32;

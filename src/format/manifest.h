@@ -10,6 +10,9 @@
 
 #include "error.h"
 
+#define LW_MANIFEST_NAME "manifest.json"
+#define LW_MANIFEST_FORMAT "lateweave-vectors-2"
+
 typedef enum LwEncoding
 {
 	LW_FLOAT32,
@@ -62,6 +65,15 @@ typedef struct LwManifest
 extern LwStatus lw_manifest_parse(const void *data, size_t size,
 								  LwManifest *manifest, LwError *error);
 extern void lw_manifest_free(LwManifest *manifest);
+
+/*
+ * A parsed manifest as one block of bytes without pointers, at an address for a
+ * uint64_t: its size, making it, and a copy from it, which owns memory as one
+ * that was parsed; false when there is none.
+ */
+extern size_t lw_manifest_flat_size(const LwManifest *manifest);
+extern void lw_manifest_flatten(const LwManifest *manifest, void *flat);
+extern bool lw_manifest_unflatten(const void *flat, LwManifest *manifest);
 
 /* Equal in every known member. */
 extern bool lw_manifest_equal(const LwManifest *a, const LwManifest *b);

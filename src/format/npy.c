@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * npy.c
- *	  Reading the header of a NumPy .npy file.
+ *	  Reading and writing the header of a NumPy .npy file.
  *
  * The header is a Python literal, but stores are read by looking up the text
  * of three keys in it, as the format's reference does: the first place where
@@ -307,7 +307,7 @@ lw_npy_parse(const void *data, size_t size, LwNpy *npy, LwError *error)
 					   "data of exactly the header's shape and type",
 					   "%zu bytes instead of %" PRIu64, size - header.end, bytes);
 	if (header.end % element_size(npy->type) != 0)
-		return lw_fail(error, LW_MALFORMED, "Npy", (int64_t) header.end,
+		return lw_fail(error, LW_MALFORMED, "ArrayShape", (int64_t) header.end,
 					   "data aligned to its elements", "elements of %" PRIu64 " bytes",
 					   element_size(npy->type));
 	if (npy->axes > LW_NPY_MAX_AXES)
@@ -348,4 +348,31 @@ lw_npy_expect(const LwNpy *npy, LwNpyType type, int axes, uint64_t rows, uint64_
 	describe(expected, sizeof(expected), type, axes, shape);
 	describe(found, sizeof(found), npy->type, npy->axes, npy->shape);
 	return lw_fail(error, LW_MALFORMED, "ArrayShape", -1, expected, "%s", found);
+}
+
+/* Writes a header of version 1, padded so that the data is aligned. */
+void
+lw_npy_header(LwNpyType type, int axes, uint64_t rows, uint64_t columns, char header[LW_NPY_HEADER_SIZE])
+{
+	const size_t preamble = sizeof(magic) + 4;
+	const size_t length = LW_NPY_HEADER_SIZE - preamble;
+	char		text[LW_NPY_HEADER_SIZE];
+	int			i;
+	int			size;
+
+	for (i = 0; descrs[i].type != type; i++)
+		;
+	if (axes == 1)
+		size = snprintf(text, sizeof(text), "{'descr': %s, 'fortran_order': False, 'shape': (%" PRIu64 ",), }",
+						descrs[i].text, rows);
+	else
+		size = snprintf(text, sizeof(text), "{'descr': %s, 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu64 "), }",
+						descrs[i].text, rows, columns);
+	memcpy(header, magic, sizeof(magic));
+	memcpy(header + sizeof(magic), "\x01\x00", 2);
+	header[preamble - 2] = (char) length;
+	header[preamble - 1] = (char) (length >> 8);
+	memset(header + preamble, ' ', length - 1);
+	memcpy(header + preamble, text, (size_t) size);
+	header[LW_NPY_HEADER_SIZE - 1] = '\n';
 }

@@ -31,6 +31,8 @@ lw_error_code(const LwError *error)
 		case LW_DENIED:
 			return ERRCODE_INSUFFICIENT_PRIVILEGE;
 		case LW_IO:
+			if (error->errnum == EEXIST)
+				return ERRCODE_DUPLICATE_FILE;
 			return error->errnum == ENOSPC || error->errnum == EDQUOT ?
 				ERRCODE_DISK_FULL : ERRCODE_IO_ERROR;
 		case LW_NO_MEMORY:
@@ -144,7 +146,8 @@ lw_report(int elevel, const LwError *error)
 			errdetail("%s, at byte %lld.", error->name, (long long) error->offset);
 		else if (error->name != NULL)
 			errdetail_internal("%s.", error->name);
-		if (error->status == LW_MISSING)
+		/* what could not be made was not there before */
+		if (error->status == LW_MISSING && strcmp(error->expected, "create") != 0)
 			errhint("If it was moved, change the foreign table's option that names it; "
 					"if this server was restored or upgraded, restore the source's files too.");
 		else if (error->status == LW_TRUNCATED)

@@ -12,6 +12,7 @@
 
 #include "postgres.h"
 
+#include "compat.h"
 #include "format/manifest.h"
 
 /* A text as UTF-8; points into it when nothing has to be converted. */
@@ -31,7 +32,7 @@ extern text *lw_id_to_text(const char *id, size_t size, const char *source);
 extern text *lw_utf8_to_text(const char *utf8, size_t size, int *code);
 
 /* Raises it; `what` says which string of the source it is. */
-extern void lw_report_text(int code, const char *what, const char *source) pg_attribute_noreturn();
+pg_noreturn extern void lw_report_text(int code, const char *what, const char *source);
 
 /* An id for a message: cut, in the database's encoding, what that cannot hold escaped. */
 extern char *lw_id_for_message(const char *id, size_t size);

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "catalog/pg_authid.h"
 #include "miscadmin.h"
@@ -17,6 +18,7 @@
 #include "server/path.h"
 
 char	   *lw_directory;
+const char *lw_path_just_made;
 
 void
 lw_check_path(const char *option, const char *path)
@@ -82,7 +84,7 @@ lw_path_is_inside(const char *absolute)
 		size_t		length = strlen(real_base);
 
 		inside = strncmp(real_path, real_base, length) == 0 &&
-			(real_path[length] == '/' || strcmp(real_base, "/") == 0);
+			(real_path[length] == '/' || real_path[length] == '\0' || strcmp(real_base, "/") == 0);
 	}
 	free(real_base);
 	free(real_path);
@@ -90,9 +92,44 @@ lw_path_is_inside(const char *absolute)
 	return inside;
 }
 
+/* The same of the nearest directory above the path that there is. */
+static bool
+place_is_inside(const char *absolute)
+{
+	char	   *directory = pstrdup(absolute);
+	struct stat status;
+
+	do
+		get_parent_directory(directory);
+	while (strlen(directory) > 1 && stat(directory, &status) != 0);
+	return lw_path_is_inside(directory);
+}
+
+char *
+lw_resolve_new_path(const char *argument, const char *path)
+{
+	char	   *absolute;
+	char	   *base = base_directory();
+	struct stat status;
+
+	lw_check_path(argument, path);
+	absolute = lw_resolve_path(path);
+	canonicalize_path(absolute);
+	/* below a base that is not there yet nothing can lead astray */
+	if (!is_absolute_path(path) && stat(base, &status) == 0 && !place_is_inside(absolute))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("relative path \"%s\" must stay inside the directory of lateweave", path),
+				 errdetail("It follows a symbolic link.")));
+	pfree(base);
+	return absolute;
+}
+
 void
 lw_check_attach_privilege(const char *path, bool writable)
 {
+	if (lw_path_just_made != NULL && strcmp(path, lw_path_just_made) == 0)
+		return;
 	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -30,6 +30,18 @@ extern char *lw_resolve_path(const char *path);
  */
 extern bool lw_path_is_inside(const char *absolute);
 
+/*
+ * The absolute path, in its shortest form, of something that is to be made.  ERROR as lw_check_path says, and
+ * 42501 when a relative one leads out of lateweave.directory by a symbolic link.
+ */
+extern char *lw_resolve_new_path(const char *argument, const char *path);
+
+/*
+ * The path option of the store that lateweave_create_store has just made, while it attaches it, else NULL: a
+ * role may attach what was made for it.
+ */
+extern const char *lw_path_just_made;
+
 /* ERROR 42501 unless the current user may attach files of the server (also for writing). */
 extern void lw_check_attach_privilege(const char *path, bool writable);
 

@@ -24,7 +24,9 @@
 #include "utils/snapmgr.h"
 
 #include "server/error.h"
+#include "server/pending.h"
 #include "server/pin.h"
+#include "server/stage.h"
 
 #define MAX_PINS 1024
 
@@ -193,6 +195,26 @@ set_content(Pin *pin, const LwSource *source, LwContent content)
 }
 
 /*
+ * Lays what this transaction has changed itself, by earlier commands, over what
+ * it has pinned.  The stage keeps that view until it makes another: who needs it longer retains it.
+ */
+static LwContent
+with_own_changes(Oid relid, LwContent content)
+{
+	LwStage    *stage;
+	LwSource   *source;
+
+	if (dlist_is_empty(&lw_stages) || content.view == NULL)
+		return content;
+	source = lw_source_lookup(relid);
+	stage = source->store == NULL ? NULL : lw_stage_find(source->store);
+	if (stage != NULL)
+		content.view = lw_stage_view(stage, content.view,
+									 ActiveSnapshotSet() ? GetActiveSnapshot()->curcid : InvalidCommandId);
+	return content;
+}
+
+/*
  * Finds or makes the pin.  `role` is whose SELECT is to be checked, or
  * InvalidOid.  Raises for what has to do with the catalog; gives failures of
  * the files back.
@@ -215,7 +237,7 @@ pin_source(Oid relid, Oid role, LwContent *content, LwError *error)
 	if (pin != NULL && pin->generation == generation &&
 		(!OidIsValid(role) || pin->select_checked == role))
 	{
-		*content = pin->content;
+		*content = with_own_changes(relid, pin->content);
 		return LW_OK;
 	}
 
@@ -226,7 +248,7 @@ pin_source(Oid relid, Oid role, LwContent *content, LwError *error)
 	{
 		LwContent	current;
 
-		status = lw_source_follow(source, &current, error);
+		status = lw_pending_follow(source, &current, error);
 		if (status != LW_OK)
 			return status;
 		/* first the pin, which may take the place of the one that is to be shared with */
@@ -244,7 +266,7 @@ pin_source(Oid relid, Oid role, LwContent *content, LwError *error)
 	pin->generation = generation;
 	if (OidIsValid(role))
 		pin->select_checked = role;
-	*content = pin->content;
+	*content = with_own_changes(relid, pin->content);
 	return LW_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "compat.h"
 #include "kernel/maxsim.h"
 #include "store/view.h"
 
@@ -46,7 +47,7 @@ extern void lw_score_best(const LwView *view, LwQuery *query, const LwPlace *pla
 extern void lw_report_kernel_time(const char *path);
 
 /* Reports a problem with one document. Does not return. */
-extern void lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem) pg_attribute_noreturn();
+pg_noreturn extern void lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem problem);
 
 /* ERROR when a map of the view has faulted, now or at an earlier use: before a result is used. */
 extern void lw_check_faults(const LwView *view);

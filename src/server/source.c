@@ -28,10 +28,12 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "format/json.h"
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/path.h"
+#include "server/shared.h"
 #include "server/source.h"
 #include "section/citation.h"
 
@@ -412,7 +414,7 @@ lw_source_forget_unused(void)
 	hash_seq_init(&scan, stores);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
-		if (entry->used)
+		if (entry->used || entry->store->holds > 0)
 			continue;
 		lw_store_forget(entry->store);
 		pfree(entry->store);
@@ -535,10 +537,13 @@ follow_section(LwSource *source, LwError *error)
 static LwStatus
 follow_store(LwSource *source, LwView **view, LwError *error)
 {
+	const LwView *last = source->store == NULL ? NULL : source->store->view;
 	LwStatus	status;
 	bool		moved = false;
 	int			attempt;
 
+	/* what may raise, while nothing is held that would be lost by it */
+	(void) lw_shared_available();
 	if (source->store == NULL)
 	{
 		status = find_store(source, error);
@@ -554,7 +559,13 @@ follow_store(LwSource *source, LwView **view, LwError *error)
 		if (status != LW_OK)
 			return status;
 		if (!moved)
+		{
+			if (*view != last)
+				elog(DEBUG2, "%s of \"%s\": commit " UINT64_FORMAT,
+					 source->store->was_read ? "manifest" : "shared view", source->path, (*view)->manifest.commit);
+			lw_shared_offer(source->store);
 			return check_identity(source, *view, error);
+		}
 
 		/* Another directory lies at the path. */
 		status = find_store(source, error);
@@ -607,12 +618,40 @@ lw_source_wrong_kind(Oid relid, LwSourceKind expected)
 }
 
 void
+lw_source_check_privileges(Oid relid, LOCKMODE lock, AclMode privileges)
+{
+	LockRelationOid(relid, lock);
+	if (pg_class_aclmask(relid, GetUserId(), privileges, ACLMASK_ALL) != privileges)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+}
+
+void
+lw_source_check_owner(Oid relid, LOCKMODE lock)
+{
+	LockRelationOid(relid, lock);
+	if (!lw_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+}
+
+void
 lw_source_check_select(Oid relid)
 {
-	AclResult	result;
+	lw_source_check_privileges(relid, AccessShareLock, ACL_SELECT);
+}
 
-	LockRelationOid(relid, AccessShareLock);
-	result = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+void
+lw_source_check_writable(Oid relid)
+{
+	LwSource   *source = lw_source_lookup(relid);
+
+	if (source->kind == LW_SOURCE_SECTION)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot change \"%s\": section files are immutable", get_rel_name(relid)),
+				 errhint("Build another file and put it in the place of this one.")));
+	if (!source->writable)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot change \"%s\": the foreign table is not writable", get_rel_name(relid)),
+				 errhint("Where no other process writes the store, its table can have the option writable 'true'.")));
 }

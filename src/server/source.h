@@ -9,8 +9,10 @@
 #define LW_SERVER_SOURCE_H
 
 #include "postgres.h"
-#include "nodes/pg_list.h"
+#include "nodes/parsenodes.h"
+#include "storage/lockdefs.h"
 
+#include "compat.h"
 #include "server/section.h"
 #include "store/follow.h"
 
@@ -82,13 +84,25 @@ extern LwStatus lw_source_follow(LwSource *source, LwContent *content, LwError *
 extern bool lw_source_last_content(LwSource *source, LwContent *content);
 
 /* ERROR 42809: the table is not of the kind that was expected. */
-extern void lw_source_wrong_kind(Oid relid, LwSourceKind expected) pg_attribute_noreturn();
+pg_noreturn extern void lw_source_wrong_kind(Oid relid, LwSourceKind expected);
 
 /* Whether a path follows no symbolic link out of lateweave.directory, when its option is relative. */
 extern LwStatus lw_source_check_inside(const LwSource *source, LwError *error);
 
-/* Locks the table for reading and checks SELECT for the current user, as SQL would. */
+/*
+ * Locks a table until the transaction ends and checks that the current user has all of the
+ * privileges (ACL_SELECT and so on), as SQL would.
+ */
+extern void lw_source_check_privileges(Oid relid, LOCKMODE lock, AclMode privileges);
+
+/* The same for what only the table's owner may do. */
+extern void lw_source_check_owner(Oid relid, LOCKMODE lock);
+
+/* For reading. */
 extern void lw_source_check_select(Oid relid);
+
+/* ERROR 25006 unless the source is a store and its table has the option writable. */
+extern void lw_source_check_writable(Oid relid);
 
 /* Whether the foreign-data wrapper is lateweave's. */
 extern bool lw_is_lateweave_wrapper(Oid fdwid);

@@ -96,18 +96,9 @@ static void
 check_target(const char *option, bool overwrite, Job *job)
 {
 	struct stat status;
-	char	   *directory;
 
-	lw_check_path("path", option);
 	lw_check_write_privilege(option);
-	job->path = lw_resolve_path(option);
-	canonicalize_path(job->path);
-	directory = directory_of(job->path);
-	if (!is_absolute_path(option) && !lw_path_is_inside(directory))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("relative path \"%s\" must stay inside the directory of lateweave", option),
-				 errdetail("It follows a symbolic link.")));
+	job->path = lw_resolve_new_path("path", option);
 	if (lstat(job->path, &status) != 0)
 		return;
 	if (S_ISDIR(status.st_mode))

@@ -316,6 +316,6 @@ lateweave_fdw_handler(PG_FUNCTION_ARGS)
 	routine->ExplainForeignScan = lw_explain_scan;
 	routine->AnalyzeForeignTable = lw_analyze;
 	routine->ImportForeignSchema = lw_import_schema;
-	lw_refuse_changes(routine);
+	lw_allow_changes(routine);
 	PG_RETURN_POINTER(routine);
 }

@@ -7,7 +7,7 @@
  * fdw.c plans, fdw_lookup.c finds the clauses that name documents,
  * fdw_scan.c executes and explains, fdw_rows.c makes rows, fdw_analyze.c
  * samples them, fdw_options.c checks options and records which store a table
- * was created over, fdw_import.c finds sources, fdw_modify.c refuses changes.
+ * was created over, fdw_import.c finds sources, fdw_modify.c changes documents.
  *
  *-------------------------------------------------------------------------
  */
@@ -141,6 +141,6 @@ extern bool lw_analyze(Relation relation, AcquireSampleRowsFunc *func, BlockNumb
 extern List *lw_import_schema(ImportForeignSchemaStmt *stmt, Oid serverid);
 
 /* fdw_modify.c */
-extern void lw_refuse_changes(FdwRoutine *routine);
+extern void lw_allow_changes(FdwRoutine *routine);
 
 #endif							/* LW_SQL_FDW_H */

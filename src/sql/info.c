@@ -33,6 +33,7 @@
 #include "server/ids.h"
 #include "section/space.h"
 #include "server/pin.h"
+#include "server/shared.h"
 #include "sql/chunk.h"
 
 PG_FUNCTION_INFO_V1(lateweave_as_of);
@@ -159,7 +160,7 @@ put_source(Oid relid, ReturnSetInfo *result)
 	LwError		error;
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS];
-	Datum		notes[1];
+	Datum		notes[2];
 	int			nnotes = 0;
 
 	memset(nulls, true, sizeof(nulls));
@@ -170,6 +171,8 @@ put_source(Oid relid, ReturnSetInfo *result)
 	nulls[SOURCE] = nulls[KIND] = nulls[PATH] = nulls[NOTES] = false;
 	if (source->kind == LW_SOURCE_STORE && source->store_id == NULL)
 		notes[nnotes++] = CStringGetTextDatum("unprotected");
+	if (source->kind == LW_SOURCE_STORE && !lw_shared_available())
+		notes[nnotes++] = CStringGetTextDatum("no shared view");
 	if (lw_pin_try(relid, &content, &error) != LW_OK ||
 		(content.view != NULL && lw_view_hidden(content.view, &error) != LW_OK))
 	{

@@ -7,7 +7,11 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -16,13 +20,16 @@
 #include "server/error.h"
 #include "server/section.h"
 #include "server/source.h"
+#include "store/store_verify.h"
 
 PG_FUNCTION_INFO_V1(lateweave_verify);
 
 #define DETAIL_SIZE 128
+#define MAX_ATTEMPTS 100
 
 typedef struct Passed
 {
+	char	   *object;			/* the file */
 	const char *check;			/* a literal */
 	char		detail[DETAIL_SIZE];
 } Passed;
@@ -30,6 +37,7 @@ typedef struct Passed
 /* What passed.  Filled while a file is open that nobody would close after an ERROR, so nothing here raises. */
 typedef struct Checks
 {
+	const LwSource *source;
 	MemoryContext context;
 	Passed	   *passed;
 	int			count;
@@ -38,28 +46,42 @@ typedef struct Checks
 } Checks;
 
 static void
-note_passed(void *arg, const char *check, const char *detail)
+note_passed_file(void *arg, const char *path, const char *check, const char *detail)
 {
 	Checks	   *checks = arg;
+	size_t		size = strlen(path) + 1;
+	char	   *object = MemoryContextAllocExtended(checks->context, size, MCXT_ALLOC_NO_OOM);
 
 	if (checks->count == checks->room)
 	{
 		int			room = checks->room * 2 + 16;
 		Passed	   *more = MemoryContextAllocExtended(checks->context, sizeof(Passed) * room, MCXT_ALLOC_NO_OOM);
 
-		if (more == NULL)
-		{
-			checks->out_of_memory = true;
-			return;
-		}
-		if (checks->count > 0)
+		if (more != NULL && checks->count > 0)
 			memcpy(more, checks->passed, sizeof(Passed) * checks->count);
-		checks->passed = more;
-		checks->room = room;
+		if (more != NULL)
+		{
+			checks->passed = more;
+			checks->room = room;
+		}
 	}
+	if (object == NULL || checks->count == checks->room)
+	{
+		checks->out_of_memory = true;
+		return;
+	}
+	memcpy(object, path, size);
+	checks->passed[checks->count].object = object;
 	checks->passed[checks->count].check = check;
 	strlcpy(checks->passed[checks->count].detail, detail, DETAIL_SIZE);
 	checks->count++;
+}
+
+/* The same of a section file, which is the only one. */
+static void
+note_passed(void *arg, const char *check, const char *detail)
+{
+	note_passed_file(arg, ((Checks *) arg)->source->path, check, detail);
 }
 
 /* Inlined blobs, whose bytes opening a file does not look at. */
@@ -132,13 +154,61 @@ verify_section(const LwSource *source, Checks *checks, LwError *error)
 	return result;
 }
 
+/* What store/store_verify.h asks between documents. */
+static bool
+wants_to_stop(void *arg)
+{
+	return INTERRUPTS_PENDING_CONDITION();
+}
+
+static LwStatus
+verify_files(const LwSource *source, Checks *checks, LwError *error)
+{
+	LwStoreReport report = {note_passed_file, checks};
+	LwDirectory here = {AT_FDCWD, NULL};
+	LwDirectory directory;
+	LwStatus	status = lw_directory_open(here, source->path, &directory, error);
+
+	checks->count = 0;
+	if (status != LW_OK)
+		return status;
+	directory.path = source->path;
+	status = lw_store_verify(directory, &report, wants_to_stop, NULL, error);
+	close(directory.fd);
+	return status;
+}
+
+static LwStatus
+verify_store(LwSource *source, Checks *checks, LwError *error)
+{
+	LwContent	content;
+	LwStatus	status = lw_source_check_inside(source, error);
+	int			attempt = 0;
+
+	if (status == LW_OK)
+	{
+		/* once more when another commit came and its files went meanwhile, or the interrupt was no cancellation */
+		do
+		{
+			CHECK_FOR_INTERRUPTS();
+			status = verify_files(source, checks, error);
+		} while ((status == LW_OUTDATED && ++attempt < MAX_ATTEMPTS) || status == LW_CANCELLED);
+	}
+	/* that it is the store which the table remembers */
+	if (status == LW_OK)
+		status = lw_source_follow(source, &content, error);
+	if (status == LW_OK && source->store_id != NULL)
+		note_passed(checks, "option store_id", "");
+	return status;
+}
+
 static void
-put_row(ReturnSetInfo *result, const LwSource *source, const char *check, bool ok, const char *detail)
+put_row(ReturnSetInfo *result, const char *object, const char *check, bool ok, const char *detail)
 {
 	Datum		values[4];
 	bool		nulls[4] = {false, false, false, false};
 
-	values[0] = CStringGetTextDatum(source->path);
+	values[0] = CStringGetTextDatum(object);
 	values[1] = CStringGetTextDatum(check);
 	values[2] = BoolGetDatum(ok);
 	values[3] = CStringGetTextDatum(detail);
@@ -160,18 +230,18 @@ lateweave_verify(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	lw_source_check_select(PG_GETARG_OID(0));
 	source = lw_source_lookup(PG_GETARG_OID(0));
-	if (source->kind != LW_SOURCE_SECTION)
-		lw_source_wrong_kind(PG_GETARG_OID(0), LW_SOURCE_SECTION);
+	checks.source = source;
 	checks.context = CurrentMemoryContext;
-	status = verify_section(source, &checks, &error);
+	status = source->kind == LW_SOURCE_SECTION ? verify_section(source, &checks, &error) :
+		verify_store(source, &checks, &error);
 	if (checks.out_of_memory)
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	/* what says nothing about the file is no finding */
 	if (status != LW_OK && status != LW_MALFORMED && status != LW_TRUNCATED && status != LW_REPLACED)
 		lw_report(ERROR, &error);
 	for (i = 0; i < checks.count; i++)
-		put_row(result, source, checks.passed[i].check, true, checks.passed[i].detail);
+		put_row(result, checks.passed[i].object, checks.passed[i].check, true, checks.passed[i].detail);
 	if (status != LW_OK)
-		put_row(result, source, error.name, false, lw_error_message(&error));
+		put_row(result, error.path, error.name, false, lw_error_message(&error));
 	return (Datum) 0;
 }

@@ -95,7 +95,7 @@ lw_derived_settled(const LwDerivedKey *key, bool wait)
 
 	for (pauses = 0; is_young(key); pauses++)
 	{
-		if (!wait || pauses == SETTLE_PAUSES)
+		if (!wait || lw_derived_settings.passive || pauses == SETTLE_PAUSES)
 			return false;
 		nanosleep(&pause, NULL);
 	}

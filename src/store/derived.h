@@ -38,6 +38,7 @@ typedef struct LwDerivedSettings
 	mode_t		directory_mode; /* of it and the one it lies in, should they have to be made */
 	mode_t		file_mode;
 	const LwStop *stop;			/* asked while another process is waited for; may be NULL */
+	bool		passive;		/* for now none is made, and nobody waited for */
 } LwDerivedSettings;
 
 extern LwDerivedSettings lw_derived_settings;

@@ -19,9 +19,11 @@
 #include <unistd.h>
 
 #include "follow.h"
+#include "store/manifest_file.h"
 
-#define MANIFEST "manifest.json"
 #define MAX_ATTEMPTS 100
+
+LwManifestSource lw_manifest_source = NULL;
 
 static uint64_t last_serial;
 
@@ -50,36 +52,54 @@ lw_store_identify(const char *path, dev_t *device, ino_t *inode, LwError *error)
 	return LW_OK;
 }
 
-static bool
-same_file(const struct stat *a, const struct stat *b)
+LwFileId
+lw_file_id(const struct stat *status)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-		a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+	LwFileId	id;
+
+	id.device = status->st_dev;
+	id.inode = status->st_ino;
+	id.size = status->st_size;
+	id.modified = status->st_mtim;
+	id.changed = status->st_ctim;
+	return id;
+}
+
+bool
+lw_same_file(const LwFileId *a, const LwFileId *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+		a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec &&
+		a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
 /* A manifest as read from its file. */
 typedef struct Reading
 {
 	LwManifest	manifest;
-	struct stat status;
+	LwFileId	file;
 	int			fd;
 	bool		young;
+	bool		parsed;			/* here */
 } Reading;
 
 static LwStatus
-read_manifest(int dirfd, const char *path, Reading *reading, LwError *error)
+read_manifest(const LwStore *store, int dirfd, const char *path, Reading *reading, LwError *error)
 {
 	struct timespec now;
+	struct stat file;
 	LwMap	   *map;
 	LwStatus	status;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	status = lw_map_open(dirfd, path, MANIFEST, &map, &reading->status, &reading->fd, error);
+	status = lw_map_open(dirfd, path, LW_MANIFEST_NAME, &map, &file, &reading->fd, error);
 	if (status != LW_OK)
 		return status;
-	reading->young = lw_time_is_young(&reading->status.st_mtim, &now) || lw_time_is_young(&reading->status.st_ctim, &now);
-	status = lw_manifest_parse(map->data, map->size, &reading->manifest, error);
+	reading->file = lw_file_id(&file);
+	reading->young = lw_time_is_young(&file.st_mtim, &now) || lw_time_is_young(&file.st_ctim, &now);
+	reading->parsed = lw_manifest_source == NULL || !lw_manifest_source(store, &reading->file, &reading->manifest);
+	if (reading->parsed)
+		status = lw_manifest_parse(map->data, map->size, &reading->manifest, error);
 	if (map->faulted)
 	{
 		if (status == LW_OK)
@@ -99,25 +119,9 @@ adopt_file(LwStore *store, const Reading *reading)
 	if (store->manifest_fd >= 0)
 		close(store->manifest_fd);
 	store->manifest_fd = reading->fd;
-	store->manifest_stat = reading->status;
+	store->manifest_file = reading->file;
 	store->unsettled = reading->young;
-}
-
-/* Whether the manifest at dirfd is now another than `reading`. */
-static bool
-manifest_moved_on(int dirfd, const char *path, const Reading *reading)
-{
-	Reading		again;
-	LwError		ignored;
-	bool		equal;
-
-	memset(&ignored, 0, sizeof(ignored));
-	if (read_manifest(dirfd, path, &again, &ignored) != LW_OK)
-		return true;			/* the next attempt says why */
-	equal = lw_manifest_equal(&again.manifest, &reading->manifest);
-	lw_manifest_free(&again.manifest);
-	close(again.fd);
-	return !equal;
+	store->was_read = reading->parsed;
 }
 
 static LwStatus
@@ -133,7 +137,7 @@ check_same_kind(const LwView *before, const LwView *now, const char *path, LwErr
 		what = "another representation";
 	if (what == NULL)
 		return LW_OK;
-	lw_error_path(error, path, MANIFEST);
+	lw_error_path(error, path, LW_MANIFEST_NAME);
 	return lw_fail(error, LW_REPLACED, "StoreReplaced", -1,
 				   "the corpus, encoding and representation that the store had when it was opened", "%s", what);
 }
@@ -189,12 +193,13 @@ load(LwStore *store, int dirfd, const char *path, Reading *reading, LwError *err
 static LwStatus
 reload(LwStore *store, int dirfd, const char *path, LwError *error)
 {
+	LwDirectory directory = {dirfd, path};
 	int			attempt;
 
 	for (attempt = 1;; attempt++)
 	{
 		Reading		reading;
-		LwStatus	status = read_manifest(dirfd, path, &reading, error);
+		LwStatus	status = read_manifest(store, dirfd, path, &reading, error);
 
 		if (status != LW_OK)
 			return status;
@@ -211,7 +216,7 @@ reload(LwStore *store, int dirfd, const char *path, LwError *error)
 			adopt_file(store, &reading);
 			return LW_OK;
 		}
-		if (status == LW_MISSING && attempt < MAX_ATTEMPTS && manifest_moved_on(dirfd, path, &reading))
+		if (status == LW_MISSING && attempt < MAX_ATTEMPTS && lw_manifest_moved(directory, &reading.manifest))
 			status = LW_OK;		/* the writer was quicker: once more */
 		lw_manifest_free(&reading.manifest);
 		close(reading.fd);
@@ -224,16 +229,20 @@ LwStatus
 lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, LwError *error)
 {
 	struct stat status;
+	LwFileId	file;
 	LwStatus	result;
 	int			dirfd;
 
 	*moved = false;
-	lw_error_path(error, path, MANIFEST);
-	if (store->view != NULL && !store->unsettled && stat(error->path, &status) == 0 &&
-		same_file(&status, &store->manifest_stat) && view_is_intact(store))
+	lw_error_path(error, path, LW_MANIFEST_NAME);
+	if (store->view != NULL && !store->unsettled && stat(error->path, &status) == 0)
 	{
-		*view = store->view;
-		return LW_OK;
+		file = lw_file_id(&status);
+		if (lw_same_file(&file, &store->manifest_file) && view_is_intact(store))
+		{
+			*view = store->view;
+			return LW_OK;
+		}
 	}
 
 	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -261,8 +270,11 @@ lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, Lw
 void
 lw_store_forget(LwStore *store)
 {
+	int			holds = store->holds;
+
 	lw_view_release(store->view);
 	if (store->manifest_fd >= 0)
 		close(store->manifest_fd);
 	lw_store_init(store, store->device, store->inode);
+	store->holds = holds;
 }

@@ -10,6 +10,19 @@
 
 #include "view.h"
 
+/* Which file, and in which state: another one of these differs in something. */
+typedef struct LwFileId
+{
+	dev_t		device;
+	ino_t		inode;
+	off_t		size;
+	struct timespec modified;
+	struct timespec changed;
+} LwFileId;
+
+extern LwFileId lw_file_id(const struct stat *status);
+extern bool lw_same_file(const LwFileId *a, const LwFileId *b);
+
 /* One store directory as this process knows it. */
 typedef struct LwStore
 {
@@ -20,10 +33,21 @@ typedef struct LwStore
 
 	/* the manifest file of `view`; open, so that its inode is not used again */
 	int			manifest_fd;	/* -1 when there is none */
-	struct stat manifest_stat;
+	LwFileId	manifest_file;
 	bool		unsettled;		/* it was so young that a later change could look the same */
+	int			holds;			/* of those who want it to stay */
+	bool		settled;		/* this process has seen to what a crash left in it */
+	bool		was_read;		/* it was parsed here, not taken from lw_manifest_source */
 	int			faults;			/* lw_map_faults when the view's maps were last looked at */
 } LwStore;
+
+/*
+ * Who may know what the file of a store's manifest says, so that it need not be
+ * parsed: false, or a copy.  NULL when there is nobody.  Raises nothing.
+ */
+typedef bool (*LwManifestSource) (const LwStore *store, const LwFileId *file, LwManifest *manifest);
+
+extern LwManifestSource lw_manifest_source;
 
 extern void lw_store_init(LwStore *store, dev_t device, ino_t inode);
 

@@ -17,19 +17,18 @@
 
 #include "format/npy.h"
 #include "segment_ids.h"
+#include "store/names.h"
 
-#define FILE_NAME_SIZE 80
-
-static void
-file_name(uint64_t segment, const char *suffix, char name[FILE_NAME_SIZE])
+/* Tells that a file is good; LW_OK. */
+static LwStatus
+report_passed(const LwStoreReport *report, const LwMap *map, const char *check, uint64_t count)
 {
-	snprintf(name, FILE_NAME_SIZE, "segment-%" PRIu64 ".%s", segment, suffix);
-}
+	char		detail[24];
 
-static const char *
-rows_suffix(const LwManifest *manifest)
-{
-	return manifest->encoding == LW_INT8 ? "codes.npy" : "vectors.npy";
+	snprintf(detail, sizeof(detail), "%" PRIu64, count);
+	if (report != NULL)
+		report->passed(report->arg, map->path, check, detail);
+	return LW_OK;
 }
 
 /* Maps a file of a segment, whose identity it adds to `seen`. */
@@ -101,23 +100,24 @@ check_offsets(const LwSegment *segment, LwError *error)
  */
 static LwStatus
 open_files(int dirfd, const char *directory, const LwManifest *manifest, bool known,
-		   LwSegment *segment, LwDerivedKey *seen, LwMap **json, LwError *error)
+		   LwSegment *segment, const LwStoreReport *report, LwDerivedKey *seen, LwMap **json, LwError *error)
 {
-	char		name[FILE_NAME_SIZE];
+	char		name[LW_NAME_SIZE];
 	const void *data = NULL;
 	LwStatus	status;
 	bool		int8 = manifest->encoding == LW_INT8;
 
-	file_name(segment->id, "ids.json", name);
+	lw_segment_name(name, segment->id, LW_FILE_IDS);
 	status = open_map(dirfd, directory, name, seen, json, error);
 	if (status == LW_OK && !known)
 		status = lw_segment_ids_compute(*json, segment->documents, &segment->ids, &segment->idmap,
 										&segment->unnameable, error);
 	if (status != LW_OK)
 		return status;
+	report_passed(report, *json, "ids", segment->documents);
 
 	/* The ids have been counted, so documents + 1 cannot overflow. */
-	file_name(segment->id, "offsets.npy", name);
+	lw_segment_name(name, segment->id, LW_FILE_OFFSETS);
 	status = open_array(dirfd, directory, name, LW_NPY_UINT64, 1, segment->documents + 1, 0,
 						seen, &segment->offsets_map, &data, error);
 	name_shape(status, "Offsets", error);
@@ -128,36 +128,42 @@ open_files(int dirfd, const char *directory, const LwManifest *manifest, bool kn
 		status = check_offsets(segment, error);
 	if (status != LW_OK)
 		return status;
+	report_passed(report, segment->offsets_map, "offsets", segment->documents + 1);
 
-	file_name(segment->id, rows_suffix(manifest), name);
+	lw_segment_name(name, segment->id, int8 ? LW_FILE_CODES : LW_FILE_VECTORS);
 	status = open_array(dirfd, directory, name, int8 ? LW_NPY_INT8 : LW_NPY_FLOAT32, 2,
 						segment->tokens, manifest->dimension, seen, &segment->rows_map, &data, error);
-	segment->rows = data;
-	if (status != LW_OK || !int8)
+	if (status != LW_OK)
 		return status;
+	segment->rows = data;
+	report_passed(report, segment->rows_map, int8 ? "codes" : "vectors", segment->tokens);
+	if (!int8)
+		return LW_OK;
 
-	file_name(segment->id, "scales.npy", name);
+	lw_segment_name(name, segment->id, LW_FILE_SCALES);
 	status = open_array(dirfd, directory, name, LW_NPY_FLOAT32, 1, segment->tokens, 0,
 						seen, &segment->scales_map, &data, error);
+	if (status != LW_OK)
+		return status;
 	segment->scales = data;
-	return status;
+	return report_passed(report, segment->scales_map, "scales", segment->tokens);
 }
 
 /* What the derived file of a segment is known by; false when it is to have none. */
 static bool
 find_key(int dirfd, const LwManifest *manifest, const LwSegment *segment, LwDerivedKey *key)
 {
-	const char *const suffixes[] = {"ids.json", "offsets.npy", rows_suffix(manifest), "scales.npy"};
-	int			count = manifest->encoding == LW_INT8 ? 4 : 3;
-	char		name[FILE_NAME_SIZE];
+	char		name[LW_NAME_SIZE];
 	struct stat status;
-	int			i;
+	int			file;
 
 	if (lw_derived_settings.directory == NULL || segment->documents < LW_DERIVED_DOCUMENTS)
 		return false;
-	for (i = 0; i < count; i++)
+	for (file = 0; file < LW_SEGMENT_FILES; file++)
 	{
-		file_name(segment->id, suffixes[i], name);
+		if (!lw_encoding_has(manifest->encoding, (LwSegmentFile) file))
+			continue;
+		lw_segment_name(name, segment->id, (LwSegmentFile) file);
 		if (fstatat(dirfd, name, &status, 0) != 0)
 			return false;
 		lw_derived_key_add(key, &status);
@@ -171,18 +177,18 @@ find_key(int dirfd, const LwManifest *manifest, const LwSegment *segment, LwDeri
  */
 static LwStatus
 open_segment(int dirfd, const char *directory, const LwManifest *manifest, LwSegment *segment,
-			 const LwDerivedKey *key, bool *changed, LwError *error)
+			 const LwStoreReport *report, const LwDerivedKey *key, bool *changed, LwError *error)
 {
 	LwDerivedIds derived = {0};
 	LwDerivedBuild *build = NULL;
 	LwDerivedKey seen;
 	LwMap	   *json = NULL;
-	char		name[FILE_NAME_SIZE];
+	char		name[LW_NAME_SIZE];
 	LwStatus	status = LW_OK;
 
 	if (key != NULL && !lw_derived_ids_open(key, segment->documents, &derived) && lw_derived_settled(key, true))
 	{
-		file_name(segment->id, "ids.json", name);
+		lw_segment_name(name, segment->id, LW_FILE_IDS);
 		lw_error_path(error, directory, name);
 		status = lw_derived_begin(key, error->path, true, &build, error);
 		if (build != NULL && lw_derived_ids_open(key, segment->documents, &derived))
@@ -193,7 +199,7 @@ open_segment(int dirfd, const char *directory, const LwManifest *manifest, LwSeg
 	}
 	lw_derived_key(&seen, LW_DERIVED_SEGMENT, segment->id, manifest->store_id.data, manifest->store_id.size);
 	if (status == LW_OK)
-		status = open_files(dirfd, directory, manifest, derived.file != NULL, segment, &seen, &json, error);
+		status = open_files(dirfd, directory, manifest, derived.file != NULL, segment, report, &seen, &json, error);
 	*changed = status == LW_OK && key != NULL && memcmp(&seen, key, sizeof(seen)) != 0;
 	if (build != NULL && status == LW_OK && !*changed)
 		lw_derived_ids_write(build, &segment->ids, &segment->idmap, NULL, segment->unnameable, &derived);
@@ -220,6 +226,7 @@ close_segment(LwSegment *segment)
 	lw_map_close(segment->offsets_map);
 	lw_map_close(segment->rows_map);
 	lw_map_close(segment->scales_map);
+	free(segment->memory);
 }
 
 /* A segment that has nothing open. */
@@ -238,7 +245,8 @@ describe(const LwManifest *manifest, const LwManifestSegment *entry, LwSegment *
 
 LwStatus
 lw_segment_open(int dirfd, const char *directory, const LwManifest *manifest,
-				const LwManifestSegment *entry, LwSegment **result, LwError *error)
+				const LwManifestSegment *entry, const LwStoreReport *report,
+				LwSegment **result, LwError *error)
 {
 	LwSegment  *segment = malloc(sizeof(LwSegment));
 	LwDerivedKey key;
@@ -250,14 +258,15 @@ lw_segment_open(int dirfd, const char *directory, const LwManifest *manifest,
 		return lw_fail_errno(error, ENOMEM, "open a segment");
 	describe(manifest, entry, segment);
 	lw_derived_key(&key, LW_DERIVED_SEGMENT, segment->id, manifest->store_id.data, manifest->store_id.size);
-	keyed = find_key(dirfd, manifest, segment, &key);
-	status = open_segment(dirfd, directory, manifest, segment, keyed ? &key : NULL, &changed, error);
+	/* whoever wants a report wants the files looked at */
+	keyed = report == NULL && find_key(dirfd, manifest, segment, &key);
+	status = open_segment(dirfd, directory, manifest, segment, report, keyed ? &key : NULL, &changed, error);
 	if (status == LW_OK && changed)
 	{
 		/* the files are others than those of the key */
 		close_segment(segment);
 		describe(manifest, entry, segment);
-		status = open_segment(dirfd, directory, manifest, segment, NULL, &changed, error);
+		status = open_segment(dirfd, directory, manifest, segment, report, NULL, &changed, error);
 	}
 	if (status != LW_OK)
 	{
@@ -279,9 +288,9 @@ lw_segment_release(LwSegment *segment)
 
 LwStatus
 lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *entry,
-				   LwTombstones **result, LwError *error)
+				   const LwStoreReport *report, LwTombstones **result, LwError *error)
 {
-	char		name[FILE_NAME_SIZE];
+	char		name[LW_NAME_SIZE];
 	LwTombstones *tombstones = NULL;
 	LwMap	   *map = NULL;
 	LwNpy		npy;
@@ -289,8 +298,7 @@ lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *en
 	uint64_t	i;
 	uint64_t	last = 0;
 
-	snprintf(name, sizeof(name), "segment-%" PRIu64 ".tombstones-%" PRIu64 ".npy",
-			 entry->id, entry->tombstones);
+	lw_tombstones_name(name, entry->id, entry->tombstones);
 	status = lw_map_open(dirfd, directory, name, &map, NULL, NULL, error);
 	if (status == LW_OK)
 		status = lw_npy_parse(map->data, map->size, &npy, error);
@@ -320,6 +328,8 @@ lw_tombstones_open(int dirfd, const char *directory, const LwManifestSegment *en
 	}
 	if (map != NULL && map->faulted)
 		status = lw_map_check(map, error);
+	if (status == LW_OK)
+		status = report_passed(report, map, "tombstones", npy.shape[0]);
 	lw_map_close(map);
 	if (status != LW_OK)
 	{
@@ -373,6 +383,8 @@ lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS])
 {
 	int			count = 0;
 
+	if (segment->offsets_map == NULL)
+		return 0;				/* not published yet */
 	maps[count++] = segment->offsets_map;
 	maps[count++] = segment->rows_map;
 	if (segment->scales_map != NULL)

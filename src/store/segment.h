@@ -30,6 +30,7 @@ typedef struct LwSegment
 	LwMap	   *offsets_map;
 	LwMap	   *rows_map;		/* vectors or codes */
 	LwMap	   *scales_map;		/* int8 only */
+	void	   *memory;			/* malloc'ed, for a segment that has no files and no maps */
 	const uint64_t *offsets;	/* into the maps, past the headers */
 	const char *rows;
 	const float *scales;
@@ -56,19 +57,26 @@ lw_set_bit(uint8_t *bitmap, uint64_t i)
 	bitmap[i >> 3] |= (uint8_t) (1 << (i & 7));
 }
 
+/* Hears of every file that passed all its checks, in their order. */
+typedef struct LwStoreReport
+{
+	void		(*passed) (void *arg, const char *path, const char *check, const char *detail);
+	void	   *arg;
+} LwStoreReport;
+
 /*
  * Opens the files of `entry` and checks all that the format says of them.
- * `dirfd` is the store's directory, `directory` its path for messages.
+ * `dirfd` is the store's directory, `directory` its path for messages, `report` may be NULL.
  * Error names: those of ids.h and npy.h, MissingFile, Offsets, IdsRepeated.
  */
 extern LwStatus lw_segment_open(int dirfd, const char *directory,
 								const LwManifest *manifest, const LwManifestSegment *entry,
-								LwSegment **segment, LwError *error);
+								const LwStoreReport *report, LwSegment **segment, LwError *error);
 extern void lw_segment_release(LwSegment *segment);
 
 /* Opens the tombstone file that `entry` names, for the rows of `segment`. Error name Tombstones. */
 extern LwStatus lw_tombstones_open(int dirfd, const char *directory,
-								   const LwManifestSegment *entry,
+								   const LwManifestSegment *entry, const LwStoreReport *report,
 								   LwTombstones **tombstones, LwError *error);
 extern void lw_tombstones_release(LwTombstones *tombstones);
 

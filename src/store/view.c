@@ -85,7 +85,7 @@ take_segment(int dirfd, LwView *view, const LwView *previous, size_t i, LwError 
 
 		if (segment->documents != entry->documents || segment->tokens != entry->tokens)
 		{
-			lw_error_path(error, view->directory, "manifest.json");
+			lw_error_path(error, view->directory, LW_MANIFEST_NAME);
 			return lw_fail(error, LW_MALFORMED, "SegmentChanged", -1, "published segments to keep their counts",
 						   "%" PRIu64 " documents and %" PRIu64 " tokens in segment %" PRIu64
 						   ", which had %" PRIu64 " and %" PRIu64,
@@ -96,7 +96,7 @@ take_segment(int dirfd, LwView *view, const LwView *previous, size_t i, LwError 
 	}
 	else
 	{
-		status = lw_segment_open(dirfd, view->directory, &view->manifest, entry, &view->segments[i], error);
+		status = lw_segment_open(dirfd, view->directory, &view->manifest, entry, NULL, &view->segments[i], error);
 		if (status != LW_OK)
 			return status;
 	}
@@ -110,7 +110,7 @@ take_segment(int dirfd, LwView *view, const LwView *previous, size_t i, LwError 
 		view->tombstones[i]->references++;
 		return LW_OK;
 	}
-	return lw_tombstones_open(dirfd, view->directory, entry, &view->tombstones[i], error);
+	return lw_tombstones_open(dirfd, view->directory, entry, NULL, &view->tombstones[i], error);
 }
 
 LwStatus
@@ -148,6 +148,70 @@ lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 	}
 	*result = view;
 	return LW_OK;
+}
+
+/* A copy of a manifest with other segments. */
+static bool
+copy_manifest(const LwManifest *from, const LwManifestSegment *entries, size_t count, LwManifest *to)
+{
+	void	   *flat = malloc(lw_manifest_flat_size(from));
+	LwManifestSegment *segments = malloc((count + 1) * sizeof(LwManifestSegment));
+	bool		copied = false;
+
+	if (flat != NULL && segments != NULL)
+	{
+		lw_manifest_flatten(from, flat);
+		copied = lw_manifest_unflatten(flat, to);
+	}
+	free(flat);
+	if (!copied)
+	{
+		free(segments);
+		return false;
+	}
+	memcpy(segments, entries, count * sizeof(LwManifestSegment));
+	free(to->segments);
+	to->segments = segments;
+	to->nsegments = count;
+	return true;
+}
+
+LwStatus
+lw_view_assemble(const LwView *base, const LwManifestSegment *entries, LwSegment *const *segments,
+				 LwTombstones *const *tombstones, size_t count, LwView **result, LwError *error)
+{
+	LwView	   *view = calloc(1, sizeof(LwView));
+	LwStatus	status = LW_OK;
+	size_t		i;
+
+	lw_error_path(error, NULL, base->directory);
+	if (view == NULL || !copy_manifest(&base->manifest, entries, count, &view->manifest))
+	{
+		free(view);
+		return lw_fail_errno(error, ENOMEM, "open a view");
+	}
+	view->references = 1;
+	view->serial = ++last_serial;
+	view->directory = strdup(base->directory);
+	view->segments = calloc(count + 1, sizeof(LwSegment *));
+	view->tombstones = calloc(count + 1, sizeof(LwTombstones *));
+	if (view->directory == NULL || view->segments == NULL || view->tombstones == NULL)
+		status = lw_fail_errno(error, ENOMEM, "open a view");
+	for (i = 0; status == LW_OK && i < count; i++)
+	{
+		view->segments[i] = segments[i];
+		view->segments[i]->references++;
+		view->tombstones[i] = tombstones[i];
+		if (tombstones[i] != NULL)
+			tombstones[i]->references++;
+	}
+	if (status == LW_OK)
+		status = lw_merged_build(view->segments, count, &view->merged, error);
+	if (status == LW_OK)
+		*result = view;
+	else
+		lw_view_release(view);
+	return status;
 }
 
 bool
@@ -357,6 +421,8 @@ lw_view_bytes(const LwView *view)
 	{
 		const LwSegment *segment = view->segments[i];
 
+		if (segment->offsets_map == NULL)
+			continue;			/* not published yet */
 		bytes += segment->offsets_map->size + segment->rows_map->size;
 		if (segment->scales_map != NULL)
 			bytes += segment->scales_map->size;

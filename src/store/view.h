@@ -47,6 +47,13 @@ extern void lw_view_release(LwView *view);
 extern LwStatus lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 							 const LwView *previous, LwView **view, LwError *error);
 
+/*
+ * Makes a view of the base's commit with these segments instead of its own;
+ * references are added to them and to the tombstones (each may be NULL).
+ */
+extern LwStatus lw_view_assemble(const LwView *base, const LwManifestSegment *entries, LwSegment *const *segments,
+								 LwTombstones *const *tombstones, size_t count, LwView **view, LwError *error);
+
 /* Whether a document is present, and where: the last segment that holds the id decides. */
 extern bool lw_view_find(const LwView *view, const char *id, size_t size, LwPlace *place);
 

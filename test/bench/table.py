@@ -4,6 +4,7 @@
     table.py [--readme] FILE
 """
 import argparse
+import re
 
 import turns
 
@@ -48,6 +49,13 @@ def print_readme(shapes):
     for shape, block in kernels.items():
         ratios = " | ".join(f"{row['ratio']:.2f}" for row in block[1:])
         print(f"| {shape} | {block[0]['gmacs']:.1f} | {ratios} |")
+
+    print("\n| section files | ms | times the first of the group |\n|---|---|---|")
+    for shape, block in shapes.items():
+        if re.match("exact top|top|open|build", shape):
+            print(f"| **{shape}** | | |")
+            for row in block:
+                print(f"| {row['contender']} | {row['ms']:,.{1 if row['ms'] < 100 else 0}f} | {row['ratio']:.2f} |")
 
 
 def main():

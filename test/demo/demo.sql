@@ -45,6 +45,24 @@ FROM lateweave_explain('bylaw_vectors', (SELECT tokens FROM q), (SELECT id FROM 
 ORDER BY e.query_token;
 
 \echo
+\echo '======== The same bylaws as a section file, one vector each: found by vector and words together,'
+\echo '======== joined to the table, filtered by it, each with its citation.'
+SELECT question FROM questions WHERE id = 'q9';
+
+SELECT s.rank, s.score, s.route, b.id, b.year, b.title, left(s.citation, 40) || '...' AS citation
+FROM questions q,
+	lateweave_section_search('bylaw_file', mean_vector(q.tokens)::multivector, 40, method => 'hybrid', query_text => q.fts) s
+JOIN bylaw_file f USING (ordinal)
+JOIN bylaws b ON f.source_uri = 'bylaws/' || b.id
+WHERE q.id = 'q9' AND b.in_force
+ORDER BY s.rank LIMIT 3;
+
+\echo
+\echo '======== A citation leads back to the text.'
+SELECT c.source, c.source_uri, c.byte_start, c.byte_end, left(c.canonical_text, 50) || '...' AS text
+FROM (SELECT citation FROM bylaw_file ORDER BY ordinal LIMIT 1) f, lateweave_cite(f.citation) c;
+
+\echo
 \echo '======== Another program adds bylaws to the store. Before:'
 SELECT question FROM questions WHERE id = 'q10';
 

@@ -21,14 +21,16 @@ my $data = $node->data_dir;
 my $hash = 'sha256:' . '5e' x 32;
 my $session = LwSession->new($node);
 
-# The SQL of a call; options are a hash, or JSON.
+# The SQL of a call, as bytes; options are a hash, or JSON.
 sub build
 {
 	my ($path, $query, $options, $more) = @_;
 
 	$options = JSON::PP->new->encode({ embedding_model => 'm', model_hash => $hash, %$options }) if ref $options;
-	return "SELECT bytes, content_hash FROM lateweave_build_section_file("
+	my $sql = "SELECT bytes, content_hash FROM lateweave_build_section_file("
 	  . join(', ', sql_text($path), sql_text($query), sql_text($options), $more // ()) . ')';
+	utf8::encode($sql);
+	return $sql;
 }
 
 # What lies in a directory.
@@ -102,6 +104,10 @@ sub load_case
 	return ('SELECT ' . join(', ', @columns) . ' FROM chunks ORDER BY ordinal', JSON::PP->new->canonical->encode($options));
 }
 
+# Compressed sections have the reference's bytes only by this libzstd.
+$session->query("LOAD 'lateweave'");
+my $reference_zstd = read_bytes("/proc/$session->{pid}/maps") =~ m{/libzstd\.so\.1\.5\.7$}m;
+
 subtest 'golden files' => sub {
 	foreach my $case (qw(preset-exact float16-64-raw int4-384-raw odd-383-int8 hnsw-raw graph bm25-raw blobs
 		text-unicode-raw mrl-int4 spans-limits spaces everything micro text-dictionary))
@@ -113,7 +119,7 @@ subtest 'golden files' => sub {
 		my $raw = !grep { $_->{encoding} == 1 || $_->{encoding} == 5 || $_->{encoding} == 10 } @{ $expected->{sections} };
 
 		is($answer, length($bytes) . "|$expected->{content_hash}", "$case: size and content hash");
-		ok($bytes eq read_bytes("$sections/$case.urna"), "$case: every byte") if $raw;
+		ok($bytes eq read_bytes("$sections/$case.urna"), "$case: every byte") if $raw || $reference_zstd;
 		$session->query("CREATE FOREIGN TABLE built (ordinal bigint, embedding real[]) SERVER lateweave OPTIONS (section_file "
 			  . sql_text("$directory/$case.urna") . ')');
 		is($session->query("SELECT check_name, detail FROM lateweave_verify('built') WHERE NOT ok"), '', "$case: verified");

@@ -45,13 +45,14 @@ sub read_json
 	return JSON::PP->new->utf8->decode(read_bytes($path));
 }
 
+# A server with the extension; settings are lines of its postgresql.conf.
 sub start_node
 {
-	my ($name) = @_;
+	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-	$node->append_conf('postgresql.conf', 'fsync = off');
+	$node->append_conf('postgresql.conf', join("\n", 'fsync = off', @settings));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION lateweave');
 	return $node;

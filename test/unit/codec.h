@@ -8,9 +8,18 @@
 #ifndef LW_UNIT_CODEC_H
 #define LW_UNIT_CODEC_H
 
+#include <zstd.h>
+
 #include "exact.h"
 #include "section/bytes.h"
 #include "unit.h"
+
+/* Whether zstd frames can be compared: only this version makes the reference's bytes. */
+static inline bool
+reference_zstd(void)
+{
+	return ZSTD_versionNumber() == 10507;
+}
 
 static inline LwBytes
 bytes_of(const char *text)

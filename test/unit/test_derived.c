@@ -154,7 +154,7 @@ open_segment(void)
 	LwError		error;
 
 	memset(&error, 0, sizeof(error));
-	if (lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, &segment, &error) != LW_OK)
+	if (lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, NULL, &segment, &error) != LW_OK)
 	{
 		fprintf(stderr, "%s: %s instead of %s\n", error.path, error.found, error.expected);
 		exit(1);
@@ -586,8 +586,11 @@ test_wait(void)
 	unlink(derived_path(&others));
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	must(flock(fd, LOCK_EX) == 0, "flock");
+	lw_derived_settings.passive = true;
+	CHECK(answers_right(false), "waits for nobody");
+	lw_derived_settings.passive = false;
 	stop_wanted = true;
-	CHECK(lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, &segment, &error) == LW_CANCELLED, "%d", error.status);
+	CHECK(lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, NULL, &segment, &error) == LW_CANCELLED, "%d", error.status);
 	stop_wanted = false;
 	lw_derived_sweep(0);
 	CHECK(inode_of(path) != 0, "a file that is being written was removed");

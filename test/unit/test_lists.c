@@ -207,7 +207,7 @@ test_repacking_spans(void)
 	LwSourceSpan spans[400] = {
 		{bytes_of("a.txt"), 5, 9}, {bytes_of("b.txt"), 0, 100}, {bytes_of("a.txt"), 9, 12}
 	};
-	char		names[20][8];
+	char		names[20][12];
 	size_t		i;
 
 	check_repacked(spans, 3, "01 03000000 02000000 05000000 612e747874 05000000 622e747874"

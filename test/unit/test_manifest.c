@@ -531,6 +531,42 @@ test_flipped(void)
 		}
 }
 
+/* A copy by way of one block is equal, wherever the original and the block go. */
+static void
+test_flat(void)
+{
+	static const char *const others[][2] = {
+		{"some/encoder", "e"}, {"\"[Q] \"", "\"\""}, {"\"id\": 3", "\"id\": 4"}
+	};
+	size_t		i;
+
+	for (i = 0; i < 3; i++)
+	{
+		LwManifest	manifest;
+		LwManifest	copy;
+		LwManifest	again;
+		LwError		error;
+		size_t		size;
+		size_t		flat_size;
+		char	   *text = edited(others[i][0], others[i][1], &size);
+		char	   *flat;
+
+		CHECK(parse(text, size, &manifest, &error) == LW_OK, "%s", error.found);
+		flat_size = lw_manifest_flat_size(&manifest);
+		flat = malloc(flat_size);
+		lw_manifest_flatten(&manifest, flat);
+		lw_manifest_free(&manifest);
+		CHECK(lw_manifest_unflatten(flat, &copy), "no memory");
+		memset(flat, 0xa5, flat_size);
+		free(flat);
+		CHECK(parse(text, size, &again, &error) == LW_OK, "%s", error.found);
+		CHECK(lw_manifest_equal(&copy, &again), "%s", others[i][1]);
+		lw_manifest_free(&copy);
+		lw_manifest_free(&again);
+		free(text);
+	}
+}
+
 int
 main(void)
 {
@@ -545,5 +581,6 @@ main(void)
 	test_quoting();
 	test_truncated();
 	test_flipped();
+	test_flat();
 	return unit_done("manifest");
 }

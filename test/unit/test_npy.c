@@ -267,7 +267,7 @@ test_aligned(void)
 			CHECK((status == LW_OK) == (shift % cases[i].element == 0), "%s shifted by %zu",
 				  cases[i].header, shift);
 			if (status != LW_OK)
-				CHECK(strcmp(error.name, "Npy") == 0 && error.offset == (int64_t) (size - 24),
+				CHECK(strcmp(error.name, "ArrayShape") == 0 && error.offset == (int64_t) (size - 24),
 					  "%s shifted by %zu", cases[i].header, shift);
 			free(file);
 		}
@@ -369,6 +369,46 @@ test_truncated(void)
 	}
 }
 
+/* What is written is read, whatever the numbers, and is what numpy would have written. */
+static void
+test_written(void)
+{
+	static const struct
+	{
+		LwNpyType	type;
+		int			axes;
+		uint64_t	rows;
+		uint64_t	columns;
+		const char *text;
+	}			cases[] = {
+		{LW_NPY_FLOAT32, 2, 6, 4, "{'descr': '<f4', 'fortran_order': False, 'shape': (6, 4), }"},
+		{LW_NPY_INT8, 2, 0, UINT64_MAX, "{'descr': '|i1', 'fortran_order': False, 'shape': (0, 18446744073709551615), }"},
+		{LW_NPY_UINT64, 1, 6, 9, "{'descr': '<u8', 'fortran_order': False, 'shape': (6,), }"},
+		{LW_NPY_INT8, 2, UINT64_MAX, UINT64_MAX,
+		"{'descr': '|i1', 'fortran_order': False, 'shape': (18446744073709551615, 18446744073709551615), }"},
+	};
+	size_t		i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		char	   *header = malloc(LW_NPY_HEADER_SIZE);
+		LwError		error;
+		LwNpy		npy;
+		LwStatus	status;
+
+		lw_npy_header(cases[i].type, cases[i].axes, cases[i].rows, cases[i].columns, header);
+		CHECK(memcmp(header, "\x93NUMPY\x01\0\x76\0", 10) == 0, "case %zu: preamble", i);
+		CHECK(memcmp(header + 10, cases[i].text, strlen(cases[i].text)) == 0, "case %zu: %.117s", i, header + 10);
+		CHECK(strspn(header + 10 + strlen(cases[i].text), " ") == 117 - strlen(cases[i].text) && header[127] == '\n',
+			  "case %zu: padding", i);
+		status = lw_npy_parse(header, LW_NPY_HEADER_SIZE, &npy, &error);
+		CHECK((status == LW_OK) == (cases[i].rows == 0), "case %zu: %d", i, status);
+		CHECK(status != LW_OK || lw_npy_expect(&npy, cases[i].type, cases[i].axes, cases[i].rows, cases[i].columns, &error) == LW_OK,
+			  "case %zu: another shape", i);
+		free(header);
+	}
+}
+
 int
 main(void)
 {
@@ -379,5 +419,6 @@ main(void)
 	test_long();
 	test_expect();
 	test_truncated();
+	test_written();
 	return unit_done("npy");
 }

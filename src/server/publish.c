@@ -1,0 +1,349 @@
+/*-------------------------------------------------------------------------
+ *
+ * publish.c
+ *	  Bringing committed changes into their store, one commit for all of them.
+ *
+ * It runs after transactions have committed, where an error would be a PANIC:
+ * malloc, plain calls on files, and what may raise only within judge.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+
+#include "server/error.h"
+#include "server/judge.h"
+#include "server/publish.h"
+#include "store/changes.h"
+#include "store/derived.h"
+#include "store/merge.h"
+#include "store/publish.h"
+
+/* How long a lock that another process holds is waited for, and how often it is tried. */
+#define LOCK_SECONDS 10
+#define LOCK_STEP_US 1000
+
+/* Commits of others that may come between reading a manifest and replacing it. */
+#define MAX_ATTEMPTS 100
+
+/* Whether an intent is still in the directory. */
+static bool
+is_pending(LwDirectory store, uint64 number)
+{
+	LwIntent	intent = {0};
+	LwDirectory pending;
+	LwError		error;
+	bool		there = false;
+	bool		found;
+
+	if (lw_pending_open(store, false, &pending, &there, &error) != LW_OK || !there)
+		return there;
+	intent.number = number;
+	found = lw_intent_exists(pending, &intent);
+	close(pending.fd);
+	return found;
+}
+
+LwStatus
+lw_publish_lock(LwPublishing *publishing, uint64 number, bool *done, LwError *error)
+{
+	int			waited = 0;
+
+	*done = false;
+	while (publishing->shared != NULL && !lw_shared_lock(publishing->shared))
+	{
+		/* somebody has published: this one too? */
+		if (number != 0 && !is_pending(publishing->directory, number))
+		{
+			*done = true;
+			return LW_OK;
+		}
+	}
+	while (flock(publishing->directory.fd, LOCK_EX | LOCK_NB) != 0)
+	{
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			break;
+		if (waited >= LOCK_SECONDS * 1000000)
+		{
+			errno = ETIMEDOUT;
+			break;
+		}
+		pg_usleep(LOCK_STEP_US);
+		waited += LOCK_STEP_US;
+		errno = 0;
+	}
+	if (errno == ETIMEDOUT || errno == ENOLCK)
+	{
+		lw_error_path(error, NULL, publishing->path);
+		(void) lw_fail_errno(error, errno, "lock");
+		if (publishing->shared != NULL)
+			lw_shared_unlock(publishing->shared);
+		return error->status;
+	}
+	if (number != 0 && publishing->shared == NULL && !is_pending(publishing->directory, number))
+	{
+		*done = true;
+		(void) flock(publishing->directory.fd, LOCK_UN);
+	}
+	return LW_OK;
+}
+
+void
+lw_publish_unlock(LwPublishing *publishing)
+{
+	(void) flock(publishing->directory.fd, LOCK_UN);
+	if (publishing->shared != NULL)
+		lw_shared_unlock(publishing->shared);
+}
+
+/* What is to become of the intents that lie there. */
+typedef struct Sorted
+{
+	LwIntents	intents;
+	LwFate	   *fates;			/* malloc'ed */
+	LwBytes    *pieces;			/* malloc'ed, of those that are to be published */
+	const LwIntent **chosen;	/* malloc'ed, the same ones */
+	size_t		count;
+	bool		heartbeat;
+} Sorted;
+
+static void
+free_sorted(Sorted *sorted)
+{
+	lw_intents_free(&sorted->intents);
+	free(sorted->fates);
+	free(sorted->pieces);
+	free(sorted->chosen);
+}
+
+/* Drops what has not committed, and chooses what has. */
+static LwStatus
+choose(LwPublishing *publishing, LwDirectory pending, uint64 own, Sorted *sorted, LwError *error)
+{
+	size_t		i;
+
+	for (i = 0; i < sorted->intents.count; i++)
+	{
+		LwIntent   *intent = &sorted->intents.intents[i];
+		LwFate		fate = intent->number == own ? LW_FATE_COMMITTED : sorted->fates[i];
+		LwStatus	status;
+
+		if (intent->memory != NULL && fate != LW_FATE_ABORTED && fate != LW_FATE_FOREIGN &&
+			!lw_string_equal(intent->store_id, publishing->store_id))
+			fate = LW_FATE_UNDECIDED;
+		switch (fate)
+		{
+			case LW_FATE_COMMITTED:
+				sorted->pieces[sorted->count] = intent->changes;
+				sorted->chosen[sorted->count++] = intent;
+				sorted->heartbeat |= intent->heartbeat;
+				break;
+			case LW_FATE_ABORTED:
+				status = lw_intent_drop(pending, intent, error);
+				if (status != LW_OK)
+					return status;
+				break;
+			case LW_FATE_RUNNING:
+				break;
+			case LW_FATE_FOREIGN:
+				publishing->foreign++;
+				/* FALLTHROUGH */
+			case LW_FATE_UNDECIDED:
+				publishing->undecided++;
+				break;
+		}
+	}
+	return LW_OK;
+}
+
+static LwStatus
+sort_intents(LwPublishing *publishing, LwDirectory pending, uint64 own, Sorted *sorted, LwError *error)
+{
+	const char *message;
+	LwStatus	status = lw_intents_list(pending, &sorted->intents, error);
+	size_t		n = sorted->intents.count + 1;
+	size_t		i;
+
+	if (status != LW_OK)
+		return status;
+	sorted->fates = malloc(n * sizeof(LwFate));
+	sorted->pieces = malloc(n * sizeof(LwBytes));
+	sorted->chosen = malloc(n * sizeof(LwIntent *));
+	if (sorted->fates == NULL || sorted->pieces == NULL || sorted->chosen == NULL)
+		return lw_fail_errno(error, ENOMEM, "publish");
+	for (i = 0; i < sorted->intents.count; i++)
+	{
+		status = lw_intent_read(pending, &sorted->intents.intents[i], error);
+		if (status == LW_MALFORMED)
+			continue;			/* undecided */
+		if (status == LW_MISSING)
+			sorted->intents.intents[i].number = 0;	/* given up by its transaction: judged below as undecided, if it were not skipped */
+		else if (status != LW_OK)
+			return status;
+	}
+	/* without those that went */
+	for (i = n = 0; i < sorted->intents.count; i++)
+		if (sorted->intents.intents[i].number != 0)
+			sorted->intents.intents[n++] = sorted->intents.intents[i];
+	sorted->intents.count = n;
+	if (!lw_judge_all(&sorted->intents, sorted->fates, &message))
+	{
+		lw_error_path(error, NULL, "pg_xact");
+		return lw_fail(error, LW_IO, "CommitLog", -1, "an answer of the commit log", "%s", message);
+	}
+	return choose(publishing, pending, own, sorted, error);
+}
+
+/* One attempt: the current manifest and the chosen changes. LW_OUTDATED: another commit came in between. */
+static LwStatus
+publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted, double now, LwError *error)
+{
+	LwDraft		draft;
+	LwView	   *view;
+	LwStatus	status;
+	bool		moved;
+	bool		reclaim;
+
+	status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
+	if (status != LW_OK)
+		return status;
+	if (moved || !lw_string_equal(view->manifest.store_id, publishing->store_id))
+	{
+		lw_error_path(error, NULL, publishing->path);
+		return lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "the store that was changed", "another store");
+	}
+	status = lw_draft_begin(&draft, view, publishing->directory, error);
+	if (status != LW_OK)
+		return status;
+	draft.next_name = LW_PENDING_MANIFEST;
+	status = lw_draft_apply(&draft, sorted->pieces, sorted->count, sorted->count > 1, true, pending, error);
+	if (status == LW_OK)
+		status = lw_draft_merge_small(&draft, pending, error);
+	if (status == LW_OK)
+		status = lw_draft_write(&draft, now, error);
+	if (status == LW_OK)
+		status = lw_round_write(pending, sorted->chosen, sorted->count, error);
+	if (status == LW_OK)
+		status = lw_draft_publish(&draft, error);
+	reclaim = draft.published && lw_draft_leaves_files(&draft);
+	if (status != LW_OK && !draft.published)
+	{
+		LwError		ignored;
+
+		/* the note goes before the manifest that it is of */
+		(void) lw_round_settle(pending, &ignored);
+	}
+	if (status == LW_OK && reclaim)
+	{
+		LwError		ignored;
+
+		(void) lw_store_reclaim(publishing->directory, &draft.manifest, NULL, &ignored);
+	}
+	lw_draft_free(&draft);
+	return status;
+}
+
+LwStatus
+lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
+{
+	Sorted		sorted = {0};
+	LwDirectory pending;
+	double		now = lw_clock();	/* before the changes are looked for: committed_at promises that none is older */
+	LwStatus	status;
+	bool		there;
+	int			attempt;
+
+	lw_sync_enabled = enableFsync;
+	publishing->transactions = publishing->undecided = publishing->foreign = 0;
+	lw_error_path(error, NULL, publishing->path);
+	status = lw_pending_open(publishing->directory, true, &pending, &there, error);
+	if (status != LW_OK)
+		return status;
+	/* nobody waits for derived files while others wait for the lock, and a cancellation comes too late */
+	lw_derived_settings.passive = true;
+	status = lw_round_settle(pending, error);
+	if (status == LW_OK)
+		status = sort_intents(publishing, pending, own, &sorted, error);
+	if (status == LW_OK && (sorted.count > 0 || publishing->heartbeat))
+	{
+		for (attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+		{
+			status = publish_once(publishing, pending, &sorted, now, error);
+			if (status != LW_OUTDATED)
+				break;
+		}
+		if (status == LW_OK)
+		{
+			publishing->transactions = sorted.count;
+			status = lw_round_settle(pending, error);
+		}
+	}
+	lw_derived_settings.passive = false;
+	free_sorted(&sorted);
+	close(pending.fd);
+	return status;
+}
+
+void
+lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
+{
+	LwPublishing publishing = {0};
+	LwSharedStore *shared = lw_shared_hold(store);
+	LwStatus	status;
+	LwError		error;
+	bool		done;
+
+	if (shared != NULL ? lw_shared_settled(shared) : store->settled)
+	{
+		if (shared != NULL)
+			lw_shared_unhold(shared);
+		return;
+	}
+	publishing.store = store;
+	publishing.path = path;
+	publishing.store_id = store_id;
+	publishing.shared = shared;
+	publishing.directory.path = path;
+	lw_error_path(&error, NULL, path);
+	publishing.directory.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (publishing.directory.fd < 0)
+		status = lw_fail_errno(&error, errno, "open");
+	else
+	{
+		status = lw_publish_lock(&publishing, 0, &done, &error);
+		if (status == LW_OK)
+		{
+			status = lw_publish_round(&publishing, 0, &error);
+			if (status == LW_OK && publishing.undecided == 0)
+			{
+				store->settled = true;
+				if (shared != NULL)
+					lw_shared_set_settled(shared, true);
+			}
+			lw_publish_unlock(&publishing);
+		}
+		close(publishing.directory.fd);
+	}
+	if (shared != NULL)
+		lw_shared_unhold(shared);
+	if (status != LW_OK)
+		lw_report(ERROR, &error);
+	if (publishing.foreign > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("\"%s\" has " UINT64_FORMAT " pending changes of another server", path, publishing.foreign),
+				 errhint("One server writes a store. If that server does not write it any more, run lateweave_settle.")));
+	if (publishing.undecided > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%s\" has " UINT64_FORMAT " pending changes that cannot be judged", path, publishing.undecided),
+				 errdetail("They were made before a restore to an earlier time, or are damaged."),
+				 errhint("Run lateweave_settle to publish or discard them.")));
+}
