@@ -267,7 +267,6 @@ publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted
 LwStatus
 lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 {
-	const LwStop *stop = lw_derived_settings.stop;
 	Sorted		sorted = {0};
 	LwDirectory pending;
 	double		now = lw_clock();	/* before the changes are looked for: committed_at promises that none is older */
@@ -281,8 +280,8 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 	status = lw_pending_open(publishing->directory, true, &pending, &there, error);
 	if (status != LW_OK)
 		return status;
-	/* a cancellation comes too late */
-	lw_derived_settings.stop = NULL;
+	/* nobody waits for derived files while others wait for the lock, and a cancellation comes too late */
+	lw_derived_settings.passive = true;
 	status = lw_round_settle(pending, error);
 	if (status == LW_OK)
 		status = sort_intents(publishing, pending, own, &sorted, error);
@@ -300,7 +299,7 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 			status = lw_round_settle(pending, error);
 		}
 	}
-	lw_derived_settings.stop = stop;
+	lw_derived_settings.passive = false;
 	free_sorted(&sorted);
 	close(pending.fd);
 	return status;
