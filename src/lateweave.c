@@ -14,6 +14,7 @@
 #include "kernel/maxsim.h"
 #include "server/change.h"
 #include "server/derived.h"
+#include "server/fault.h"
 #include "server/path.h"
 #include "server/pin.h"
 #include "server/section.h"
@@ -89,6 +90,7 @@ _PG_init(void)
 							 PGC_USERSET,
 							 0,
 							 NULL, NULL, NULL);
+	lw_fault_init();
 	lw_shared_init();
 	MarkGUCPrefixReserved("lateweave");
 }

@@ -25,6 +25,18 @@
 #include "server/error.h"
 #include "server/publish.h"
 #include "server/stage.h"
+#include "store/fault.h"
+
+/* A point at which a test lets something go wrong. */
+static void
+pass_fault(const char *name)
+{
+	LwError		error;
+
+	error.path[0] = '\0';
+	if (lw_fault(name, &error) != LW_OK)
+		lw_report(ERROR, &error);
+}
 
 /* ERROR unless the store is still the one that the changes are for. */
 static void
@@ -56,6 +68,7 @@ log_transaction(void)
 	(void) GetTopTransactionId();
 	position = lw_log_message("lateweave");
 	XLogFlush(position);
+	pass_fault("commit-logged");
 	return position;
 }
 
@@ -115,8 +128,10 @@ lw_commit_prepare(void)
 			position = log_transaction();
 		write_intent(stage, position);
 	}
-	if (position != InvalidXLogRecPtr)
-		ForceSyncCommit();
+	if (position == InvalidXLogRecPtr)
+		return;
+	ForceSyncCommit();
+	pass_fault("intents-written");
 }
 
 /* A WARNING in place of what would be an ERROR; gives up quietly where there is no memory for that. */
@@ -198,6 +213,10 @@ void
 lw_commit_publish(void)
 {
 	dlist_iter	iter;
+	LwError		ignored;
+
+	if (!dlist_is_empty(&lw_stages))
+		(void) lw_fault("commit-done", &ignored);
 
 	dlist_foreach(iter, &lw_stages)
 	{

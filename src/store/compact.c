@@ -18,7 +18,9 @@
 #include "store/fault.h"
 #include "store/publish.h"
 
+/* What is done between two pauses, in bytes copied and rows looked at. */
 #define BLOCK_SIZE ((uint64_t) 256 * 1024)
+#define BLOCK_ROWS 4096
 
 /* Whether a row is to be copied: no later one of its id, not deleted, wanted. */
 static LwStatus
@@ -47,6 +49,30 @@ end_block(const LwDraft *draft, const LwCopyControl *control, uint64_t bytes, Lw
 	return LW_FAULT("compact-block");
 }
 
+/* Copies one row, if it is wanted, and adds its bytes. */
+static LwStatus
+copy_row(LwDraft *draft, LwPlace place, LwSegmentWriter *writer,
+		 const LwCopyControl *control, uint64_t *bytes, LwError *error)
+{
+	const LwSegment *segment = draft->segments[place.segment].segment;
+	LwDocument	document;
+	LwString	id;
+	bool		wanted;
+	LwStatus	status;
+
+	id.data = lw_ids_get(&segment->ids, place.row, &id.size);
+	status = is_wanted(draft, place, id, control, &wanted, error);
+	if (status == LW_OK && wanted)
+	{
+		status = lw_segment_document(segment, place.row, &document, error);
+		if (status != LW_OK)
+			return status;
+		*bytes += document.tokens * segment->row_size;
+		status = lw_segment_write_encoded(writer, id, &document, error);
+	}
+	return status;
+}
+
 static LwStatus
 copy_segment(LwDraft *draft, size_t position, LwSegmentWriter *writer,
 			 const LwCopyControl *control, LwError *error)
@@ -58,19 +84,8 @@ copy_segment(LwDraft *draft, size_t position, LwSegmentWriter *writer,
 
 	for (; status == LW_OK && place.row < segment->documents; place.row++)
 	{
-		LwDocument	document;
-		LwString	id;
-		bool		wanted;
-
-		id.data = lw_ids_get(&segment->ids, place.row, &id.size);
-		status = is_wanted(draft, place, id, control, &wanted, error);
-		if (status != LW_OK || !wanted)
-			continue;
-		status = lw_segment_document(segment, place.row, &document, error);
-		if (status == LW_OK)
-			status = lw_segment_write_encoded(writer, id, &document, error);
-		bytes += document.tokens * segment->row_size;
-		if (status == LW_OK && bytes >= BLOCK_SIZE)
+		status = copy_row(draft, place, writer, control, &bytes, error);
+		if (status == LW_OK && (bytes >= BLOCK_SIZE || (place.row + 1) % BLOCK_ROWS == 0))
 		{
 			status = end_block(draft, control, bytes, error);
 			bytes = 0;

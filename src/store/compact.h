@@ -22,7 +22,7 @@
 
 typedef struct LwCopyControl
 {
-	/* NULL, or told the bytes copied since the last time, every 256 kB or so; true ends the copying with LW_CANCELLED */
+	/* NULL, or told the bytes copied since the last time, after 256 kB or some thousand rows; true: LW_CANCELLED */
 	bool		(*stop) (void *arg, uint64_t bytes);
 
 	/* NULL, or says which documents are not wanted */

@@ -58,8 +58,9 @@ extern void lw_draft_free(LwDraft *draft);
 extern LwStatus lw_draft_take_id(LwDraft *draft, uint64_t *id, LwError *error);
 
 /*
- * Adds a segment whose files lie in the store under their final names, and
- * takes them over: from now on they go with the draft, also when this fails.
+ * Adds a segment whose files lie in the store under their final names (put
+ * there under the lock, since every publish clears away what no manifest
+ * names), and takes them over: from now on they go with the draft, also when this fails.
  * Its id was taken by lw_draft_take_id, now or in an earlier commit, and is not
  * in the draft.  `opened` is the segment when the caller has opened it, else NULL.
  */

@@ -16,6 +16,7 @@
 	"segment-begin", "segment-created", "segment-written", "segment-synced", \
 	"segment-link", "segment-linked", \
 	"tombstones-create", "tombstones-written", "tombstones-synced", \
+	"commit-logged", "intents-written", "commit-done", \
 	"intent-create", "intent-written", "intent-synced", "intent-link", "intent-linked", "intent-durable", \
 	"bulk-made", "intent-mark", \
 	"round-create", "round-written", "round-synced", "round-rename", "round-durable", \

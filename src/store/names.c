@@ -127,9 +127,9 @@ lw_manifest_names(const LwManifest *manifest, const LwName *name)
 		else
 			high = middle;
 	}
-	segment = &manifest->segments[low];
-	if (low == manifest->nsegments || segment->id != name->segment)
+	if (low == manifest->nsegments || manifest->segments[low].id != name->segment)
 		return false;
+	segment = &manifest->segments[low];
 	if (name->kind == LW_NAME_SEGMENT)
 		return lw_encoding_has(manifest->encoding, name->file);
 	return segment->has_tombstones && segment->tombstones == name->commit;

@@ -39,7 +39,9 @@ extern LwStatus lw_draft_publish(LwDraft *draft, LwError *error);
  * Removes what no manifest names: files whose names begin with "segment-" or
  * "manifest.json.", and directories whose names begin with ".staging-".  What
  * cannot be removed stays.  *bytes, unless NULL, is what the files had that
- * went.  Only for who holds the store's lock, once the manifest is durable.
+ * went and had no other name.  Only for who holds the store's lock, once the
+ * manifest is durable: after a publish, and, with lw_directory_sync before it,
+ * when a process begins to write a store (so it goes on after a crash).
  */
 extern LwStatus lw_store_reclaim(LwDirectory directory, const LwManifest *manifest,
 								 uint64_t *bytes, LwError *error);

@@ -218,6 +218,7 @@ sweep_bulk(void *arg, const char *name, LwError *error)
 static LwStatus
 find_bulk(void *arg, const char *name, LwError *error)
 {
+	(void) error;
 	*(bool *) arg |= bulk_number(name) != 0;
 	return LW_OK;
 }

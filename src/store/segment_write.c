@@ -103,7 +103,8 @@ lw_segment_write_begin(LwSegmentWriter *writer, LwDirectory directory, uint64_t 
 	if (dimension > SIZE_MAX / 2 / element)
 	{
 		lw_error_path(error, NULL, directory.path);
-		return lw_fail(error, LW_LIMIT, "Dimension", -1, "tokens that fit into memory", "%" PRIu64 " dimensions", dimension);
+		return lw_fail(error, LW_LIMIT, "Dimension", -1, "tokens that fit into memory",
+					   "%" PRIu64 " dimensions", dimension);
 	}
 	writer->row_size = (size_t) dimension * element;
 
@@ -342,15 +343,15 @@ LwStatus
 lw_check_document(const LwManifest *manifest, LwString id, const float *values,
 				  size_t tokens, uint64_t dimension, LwError *error)
 {
-	const char *id_expected = "an id in valid UTF-8";
 	int			shown = (int) (id.size > 100 ? 100 : id.size);
 	size_t		token;
 	size_t		component;
 
 	if (lw_utf8_valid(id.data, id.size) != id.size)
-		return lw_fail(error, LW_INVALID, "IdUtf8", -1, id_expected, "\"%.*s\"", shown, id.data);
+		return lw_fail(error, LW_INVALID, "IdUtf8", -1, "an id in valid UTF-8", "\"%.*s\"", shown, id.data);
 	if (tokens == 0)
-		return lw_fail(error, LW_INVALID, "NoTokens", -1, "at least one token a document", "none in \"%.*s\"", shown, id.data);
+		return lw_fail(error, LW_INVALID, "NoTokens", -1, "at least one token a document",
+					   "none in \"%.*s\"", shown, id.data);
 	if (dimension != manifest->dimension)
 		return lw_fail(error, LW_INVALID, "Dimension", -1, "tokens of the store's dimension",
 					   "%" PRIu64 " instead of %" PRIu64 " in \"%.*s\"", dimension, manifest->dimension, shown, id.data);
@@ -359,10 +360,13 @@ lw_check_document(const LwManifest *manifest, LwString id, const float *values,
 		case LW_ROWS_FINE:
 			break;
 		case LW_ROWS_NOT_FINITE:
-			return lw_fail(error, LW_INVALID, "NotFinite", -1, "finite values", "%g in token %zu, component %zu of \"%.*s\"",
-						   (double) values[token * (size_t) dimension + component], token + 1, component + 1, shown, id.data);
+			return lw_fail(error, LW_INVALID, "NotFinite", -1, "finite values",
+						   "%g in token %zu, component %zu of \"%.*s\"",
+						   (double) values[token * (size_t) dimension + component],
+						   token + 1, component + 1, shown, id.data);
 		case LW_ROWS_NOT_UNIT:
-			return lw_fail(error, LW_INVALID, "NotNormalized", -1, "tokens of norm 1, as the representation is normalized",
+			return lw_fail(error, LW_INVALID, "NotNormalized", -1,
+						   "tokens of norm 1, as the representation is normalized",
 						   "another norm in token %zu of \"%.*s\"", token + 1, shown, id.data);
 	}
 	return LW_OK;

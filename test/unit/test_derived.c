@@ -153,7 +153,7 @@ open_segment(void)
 	LwError		error;
 
 	memset(&error, 0, sizeof(error));
-	if (lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, &segment, &error) != LW_OK)
+	if (lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, NULL, &segment, &error) != LW_OK)
 	{
 		fprintf(stderr, "%s: %s instead of %s\n", error.path, error.found, error.expected);
 		exit(1);
@@ -565,7 +565,7 @@ test_wait(void)
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	must(flock(fd, LOCK_EX) == 0, "flock");
 	stop_wanted = true;
-	CHECK(lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, &segment, &error) == LW_CANCELLED, "%d", error.status);
+	CHECK(lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, NULL, &segment, &error) == LW_CANCELLED, "%d", error.status);
 	stop_wanted = false;
 	lw_derived_sweep();
 	CHECK(inode_of(path) != 0, "a file that is being written was removed");

@@ -834,7 +834,16 @@ test_retry(void)
 		CHECK(!has_litter(&view->manifest), "point %d: something is left", point);
 	}
 	CHECK(point > 4, "%d points", point);
-	CHECK(publish(&draft, &model, &error) == LW_OK, "%s", error.found);
+
+	/* the second point is behind the rename: the commit is there, and a repetition makes it durable */
+	shared->countdown = 2;
+	lw_fault_hook = fail;
+	CHECK(lw_draft_publish(&draft, &error) == LW_IO && draft.published &&
+		  strcmp(error.name, "DurabilityUncertain") == 0, "%s", error.found);
+	lw_fault_hook = NULL;
+	CHECK(lw_draft_publish(&draft, &error) == LW_OK, "%s", error.found);
+	CHECK(lw_store_reclaim(store, &draft.manifest, NULL, &error) == LW_OK, "%s", error.found);
+	shared->states[0] = model;
 	lw_draft_free(&draft);
 	lw_view_release(view);
 	current = "retry";
@@ -858,7 +867,7 @@ test_compact_ends(void)
 	LwDraft		draft;
 	LwView	   *view;
 	LwView	   *now;
-	uint64_t	id;
+	uint64_t	id = 0;
 	int			asked = 0;
 	LwCopyControl control = {stop_second, NULL, &asked};
 
@@ -964,6 +973,60 @@ test_create(void)
 	CHECK(create(&wrong, &error) == LW_INVALID, "no dimension");
 }
 
+/* Snapshots and verifications of a store that another process is changing are of one commit each. */
+static void
+test_meanwhile(void)
+{
+	static const LwStoreReport report = {ignore_passed, NULL};
+	const char *target = in_scratch("meanwhile");
+	pid_t		writer = fork();
+	int			snapshots = 0;
+	int			verified = 0;
+	bool		running = true;
+
+	if (writer == 0)
+	{
+		int			changes;
+		LwError		error = {0};
+
+		for (changes = 0; changes < 300; changes++)
+		{
+			LwStatus	status = changes % 3 ? change(&error) : compact(&error);
+
+			shared->states[0] = shared->states[shared->done];
+			shared->last = shared->done = 0;
+			if (status != LW_OK)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	while (running)
+	{
+		LwSnapshot	snapshot;
+		LwError		error = {0};
+		LwStatus	status = lw_store_verify(store, &report, NULL, NULL, &error);
+		bool		left;
+		int			result;
+
+		CHECK(status == LW_OK || status == LW_OUTDATED, "%s: %s", error.path, error.found);
+		verified += status == LW_OK;
+		CHECK(lw_store_snapshot(store, target, 0700, &snapshot, &error) == LW_OK, "%s: %s", error.path, error.found);
+		snapshots++;
+		{
+			LwDirectory directory = open_directory(target);
+
+			CHECK(lw_store_verify(directory, &report, NULL, NULL, &error) == LW_OK, "%s: %s", error.path, error.found);
+			close(directory.fd);
+		}
+		CHECK(lw_store_drop(target, &left, &error) == LW_OK && !left, "%s: %s", error.path, error.found);
+		running = waitpid(writer, &result, WNOHANG) == 0;
+		CHECK(running || (WIFEXITED(result) && WEXITSTATUS(result) == 0), "result %d", result);
+	}
+	CHECK(snapshots > 3 && verified > 0, "%d snapshots, %d verified", snapshots, verified);
+	current = "meanwhile";
+	check_store(false);
+}
+
 /* On another file system a snapshot is made of copies. */
 static void
 test_copies(void)
@@ -1001,6 +1064,7 @@ test_encoding(LwEncoding which)
 	test_compact_truncated();
 	test_snapshot();
 	test_copies();
+	test_meanwhile();
 	test_faults(true);
 	test_faults(false);
 	lw_sync_enabled = true;
