@@ -701,7 +701,7 @@ COMMENT ON FUNCTION lateweave_diff(regclass, regclass, name) IS
 COMMENT ON FUNCTION lateweave_commit(regclass) IS
 'has COMMIT publish what is pending of a store, or a commit without changes, which moves committed_at. For the owner of the foreign table';
 COMMENT ON FUNCTION lateweave_snapshot(regclass, text) IS
-'makes a directory with the files of the store''s current commit, and gives its number: hard links, or copies with a NOTICE where links are refused. What is staged or pending is not in it. The directory must not exist, but the one above it; a relative path lies under lateweave.directory. Needs SELECT on the foreign table and superuser or pg_write_server_files. ERROR 58P02 when the directory exists';
+'makes a directory with the files of the store''s current commit, and gives its number: hard links, or copies with a NOTICE where links are refused. What is staged or pending is not in it, and it stays when the transaction does not commit. The directory must not exist, but the one above it; a relative path lies under lateweave.directory. Needs SELECT on the foreign table and superuser or pg_write_server_files. ERROR 58P02 when the directory exists';
 
 CREATE FUNCTION lateweave_prewarm(source regclass) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000;

@@ -420,6 +420,28 @@ DROP TRIGGER two ON others;
 DROP TRIGGER uid ON others;
 DROP TRIGGER flag ON others;
 DROP TRIGGER big ON others;
+-- partitions, and another foreign table
+CREATE TABLE split (part int, name text, tokens multivector) PARTITION BY LIST (part);
+CREATE TABLE split_1 PARTITION OF split FOR VALUES IN (1);
+CREATE TABLE split_2 (tokens multivector, part int, name text);
+ALTER TABLE split ATTACH PARTITION split_2 FOR VALUES IN (2);
+CREATE TRIGGER sync AFTER INSERT OR UPDATE OR DELETE ON split FOR EACH ROW EXECUTE FUNCTION lateweave_sync('public.s', 'name', 'tokens');
+INSERT INTO split VALUES (1, 'a', '[[1,0]]'), (2, 'b', '[[0,1]]');
+UPDATE split SET part = 3 - part;
+SELECT contents('s');
+UPDATE split SET part = 1, name = name || name;
+SELECT contents('s');
+DROP TABLE split;
+SELECT lateweave_create_store('mirror', 'e', 'r', 2, 'float32');
+CREATE TRIGGER sync AFTER INSERT OR UPDATE OR DELETE ON s FOR EACH ROW EXECUTE FUNCTION lateweave_sync('public.mirror', 'id', 'tokens');
+INSERT INTO s VALUES ('c', '[[1,0],[0,1]]');
+UPDATE s SET id = CASE id WHEN 'aa' THEN 'bb' WHEN 'bb' THEN 'c' ELSE 'aa' END;
+SELECT contents('s'), contents('mirror') = contents('s') AS same;
+UPDATE s SET id = CASE id WHEN 'bb' THEN 'aa' WHEN 'c' THEN 'bb' ELSE 'c' END;
+SELECT contents('s'), contents('mirror') = contents('s') AS same;
+DROP TRIGGER sync ON s;
+SELECT lateweave_drop_store('mirror');
+TRUNCATE s;
 -- columns come and go
 ALTER TABLE docs DROP COLUMN number;
 ALTER TABLE docs ADD COLUMN late int;
