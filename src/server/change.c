@@ -40,23 +40,13 @@ struct LwChange
 	bool		truncated;
 };
 
-/* ERROR unless the source is a store that may be written now. */
-static void
-check_writable(const LwSource *source)
+void
+lw_change_check(const LwSource *source)
 {
 	PreventCommandIfReadOnly("changing a vector store");
 	PreventCommandDuringRecovery("changing a vector store");
 	PreventCommandIfParallelMode("changing a vector store");
-	if (source->kind == LW_SOURCE_SECTION)
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot change \"%s\": section files are immutable", get_rel_name(source->relid)),
-				 errhint("Build another file and put it in the place of this one.")));
-	if (!source->writable)
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot change \"%s\": the foreign table is not writable", get_rel_name(source->relid)),
-				 errhint("Where no other process writes the store, its table can have the option writable 'true'.")));
+	lw_source_check_writable(source->relid);
 	if (source->store_id == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -70,7 +60,7 @@ lw_change_begin(Oid relid, LwChangeOrigin origin)
 	LwSource   *source = lw_source_lookup(relid);
 	LwChange   *change;
 
-	check_writable(source);
+	lw_change_check(source);
 	change = palloc0(sizeof(LwChange));
 	change->stage = lw_stage_get(source);
 	change->context = CurrentMemoryContext;
@@ -266,7 +256,7 @@ lw_change_commit(Oid relid)
 {
 	LwSource   *source = lw_source_lookup(relid);
 
-	check_writable(source);
+	lw_change_check(source);
 	lw_stage_get(source)->heartbeat = true;
 }
 
