@@ -22,6 +22,7 @@
 #include "server/error.h"
 #include "server/judge.h"
 #include "server/publish.h"
+#include "server/wait.h"
 #include "server/registry.h"
 #include "store/changes.h"
 #include "store/derived.h"
@@ -79,7 +80,9 @@ lw_publish_lock(LwPublishing *publishing, uint64 number, bool *done, LwError *er
 			errno = ETIMEDOUT;
 			break;
 		}
+		pgstat_report_wait_start(lw_wait_events.store_lock);
 		pg_usleep(LOCK_STEP_US);
+		pgstat_report_wait_end();
 		waited += LOCK_STEP_US;
 		errno = 0;
 	}
@@ -371,6 +374,7 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 	bool		done;
 	bool		settled;
 
+	lw_wait_prepare();
 	if (store->settled && (!lw_shared_available() || lw_shared_is_settled(store)))
 		return;
 	lw_registry_add(store, path);
