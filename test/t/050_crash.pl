@@ -154,7 +154,7 @@ foreach my $point (qw(manifest-renamed manifest-durable intent-drop intents-drop
 	$store->commit;
 	is($node->safe_psql('postgres', "SELECT lateweave_score('docs_v', '$LwSynced::QUERY', '70'), count(*) FROM docs WHERE id = 70"),
 		'7|0', 'the document that came later is there');
-	$node->safe_psql('postgres', "ALTER TABLE docs DISABLE TRIGGER rows; INSERT INTO docs VALUES (70, 7); ALTER TABLE docs ENABLE TRIGGER rows");
+	$node->safe_psql('postgres', "ALTER TABLE docs DISABLE TRIGGER rows; INSERT INTO docs VALUES (70, 7, '[[7,0,0,0]]'); ALTER TABLE docs ENABLE TRIGGER rows");
 	check('and stays', complaints($point));
 }
 
