@@ -164,7 +164,7 @@ replace(Work *work, LwError *error)
 		if (status == LW_OK)
 		{
 			work->result->segments_after = draft.nsegments;
-			(void) lw_store_reclaim(work->publishing.directory, &draft.manifest, &work->result->bytes_reclaimed, error);
+			lw_publish_reclaim(&work->publishing, &draft.manifest, &work->result->bytes_reclaimed);
 		}
 		lw_draft_free(&draft);
 	}
