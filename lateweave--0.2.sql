@@ -701,10 +701,20 @@ COMMENT ON FUNCTION lateweave_diff(regclass, regclass, name) IS
 COMMENT ON FUNCTION lateweave_commit(regclass) IS
 'has COMMIT publish what is pending of a store, or a commit without changes, which moves committed_at. For the owner of the foreign table';
 COMMENT ON FUNCTION lateweave_snapshot(regclass, text) IS
-'makes a directory with the files of the store''s current commit, and gives its number: hard links, or copies with a NOTICE where links are refused. What is staged or pending is not in it. The directory must not exist, but the one above it; a relative path lies under lateweave.directory. Needs SELECT on the foreign table and superuser or pg_write_server_files. ERROR 58P02 when the directory exists';
+'makes a directory with the files of the store''s current commit, and gives its number: hard links, or copies with a NOTICE where links are refused. What is staged or pending is not in it, and it stays when the transaction does not commit. The directory must not exist, but the one above it; a relative path lies under lateweave.directory. Needs SELECT on the foreign table and superuser or pg_write_server_files. ERROR 58P02 when the directory exists';
 
 CREATE FUNCTION lateweave_prewarm(source regclass) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100000;
+CREATE FUNCTION lateweave_compact(source regclass,
+	OUT documents bigint, OUT tokens bigint, OUT segments_before bigint, OUT segments_after bigint, OUT bytes_reclaimed bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
+COMMENT ON FUNCTION lateweave_compact(regclass) IS
+'copies the present documents of a store into one segment and removes the files of the others; owner only. Changes no answer. Readers and writers go on meanwhile. Publishes by itself, like VACUUM: refused (55000) in a transaction that has changed the store, never rolled back. Rests by lateweave.cost_limit and lateweave.cost_delay; when interrupted it has no effect. bytes_reclaimed: of the files that were removed';
+CREATE FUNCTION lateweave_settle(source regclass, action text) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
+COMMENT ON FUNCTION lateweave_settle(regclass, text) IS
+'decides about pending changes of a store that this server cannot judge, since another cluster made them, or this one before it was restored to an earlier time: publish or discard; owner only. Returns how many there were. Until then changes of the store are ERROR 55000 or 55006';
+
 CREATE FUNCTION lateweave_estimate(documents bigint, tokens_per_document real, dimension integer, encoding text,
 	OUT item text, OUT bytes bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 8;

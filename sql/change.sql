@@ -420,6 +420,28 @@ DROP TRIGGER two ON others;
 DROP TRIGGER uid ON others;
 DROP TRIGGER flag ON others;
 DROP TRIGGER big ON others;
+-- partitions, and another foreign table
+CREATE TABLE split (part int, name text, tokens multivector) PARTITION BY LIST (part);
+CREATE TABLE split_1 PARTITION OF split FOR VALUES IN (1);
+CREATE TABLE split_2 (tokens multivector, part int, name text);
+ALTER TABLE split ATTACH PARTITION split_2 FOR VALUES IN (2);
+CREATE TRIGGER sync AFTER INSERT OR UPDATE OR DELETE ON split FOR EACH ROW EXECUTE FUNCTION lateweave_sync('public.s', 'name', 'tokens');
+INSERT INTO split VALUES (1, 'a', '[[1,0]]'), (2, 'b', '[[0,1]]');
+UPDATE split SET part = 3 - part;
+SELECT contents('s');
+UPDATE split SET part = 1, name = name || name;
+SELECT contents('s');
+DROP TABLE split;
+SELECT lateweave_create_store('mirror', 'e', 'r', 2, 'float32');
+CREATE TRIGGER sync AFTER INSERT OR UPDATE OR DELETE ON s FOR EACH ROW EXECUTE FUNCTION lateweave_sync('public.mirror', 'id', 'tokens');
+INSERT INTO s VALUES ('c', '[[1,0],[0,1]]');
+UPDATE s SET id = CASE id WHEN 'aa' THEN 'bb' WHEN 'bb' THEN 'c' ELSE 'aa' END;
+SELECT contents('s'), contents('mirror') = contents('s') AS same;
+UPDATE s SET id = CASE id WHEN 'bb' THEN 'aa' WHEN 'c' THEN 'bb' ELSE 'c' END;
+SELECT contents('s'), contents('mirror') = contents('s') AS same;
+DROP TRIGGER sync ON s;
+SELECT lateweave_drop_store('mirror');
+TRUNCATE s;
 -- columns come and go
 ALTER TABLE docs DROP COLUMN number;
 ALTER TABLE docs ADD COLUMN late int;
@@ -552,3 +574,25 @@ SELECT name FROM pg_ls_dir('lateweave/regress_change') name ORDER BY name;
 CREATE TEMP TABLE shell (line text);
 \set command 'rm -rf lateweave/regress_change'
 COPY shell FROM PROGRAM :'command';
+
+/*
+ * Compaction; changes that are pending are settled by themselves.
+ */
+SELECT lateweave_create_store('many', 'e', 'r', 2, normalized => false) IS NOT NULL AS made;
+SELECT lateweave_append('many', ARRAY['a', 'b'], ARRAY['[[1,0]]', '[[0,1]]']::multivector[]);
+SELECT lateweave_append('many', ARRAY['b', 'c'], ARRAY['[[0,2]]', '[[1,1],[2,2]]']::multivector[]);
+SELECT lateweave_delete('many', ARRAY['a', 'x']);
+SELECT documents, tokens, segments_before, segments_after, bytes_reclaimed > 0 AS reclaimed FROM lateweave_compact('many');
+SELECT * FROM lateweave_compact('many');
+SELECT id, tokens FROM many ORDER BY id;
+SELECT documents, tokens, segments, deleted FROM lateweave_sources WHERE source = 'many'::regclass;
+SELECT count(*) FROM lateweave_verify('many') WHERE NOT ok;
+BEGIN;
+INSERT INTO many VALUES ('d', '[[3,3]]');
+SELECT lateweave_compact('many');
+ROLLBACK;
+SELECT lateweave_settle('many', 'publish'), lateweave_settle('many', 'discard');
+SELECT lateweave_settle('many', 'forget');
+SELECT lateweave_compact(NULL), lateweave_settle('many', NULL);
+SET lateweave.fault = 'nowhere:kill';
+SELECT lateweave_drop_store('many');

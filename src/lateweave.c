@@ -15,8 +15,10 @@
 #include "server/change.h"
 #include "server/derived.h"
 #include "server/fault.h"
+#include "server/maintain.h"
 #include "server/path.h"
 #include "server/pin.h"
+#include "server/recovery.h"
 #include "server/section.h"
 #include "server/shared.h"
 #include "server/source.h"
@@ -90,7 +92,24 @@ _PG_init(void)
 							 PGC_USERSET,
 							 0,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("lateweave.cost_limit",
+							"Pages of 8 kB that a compaction copies before it rests for lateweave.cost_delay.",
+							"0 lets it never rest.",
+							&lw_cost_limit,
+							200, 0, 1000000,
+							PGC_USERSET,
+							0,
+							NULL, NULL, NULL);
+	DefineCustomRealVariable("lateweave.cost_delay",
+							 "How long a compaction rests.",
+							 "0 lets it never rest.",
+							 &lw_cost_delay,
+							 2, 0, 100,
+							 PGC_USERSET,
+							 GUC_UNIT_MS,
+							 NULL, NULL, NULL);
 	lw_fault_init();
+	lw_recovery_init();
 	lw_shared_init();
 	MarkGUCPrefixReserved("lateweave");
 }

@@ -37,10 +37,10 @@ record_size(const LwSectionFile *file)
 }
 
 static void
-make_key(LwDerivedKey *key, LwDerivedKind kind, const struct stat *status, bool *settled)
+make_key(LwDerivedKey *key, LwDerivedKind kind, const struct stat *status)
 {
 	lw_derived_key(key, kind, 0, "", 0);
-	*settled = lw_derived_key_add(key, status);
+	lw_derived_key_add(key, status);
 }
 
 /* Adds what is recorded to what the handle knows. */
@@ -79,8 +79,9 @@ lw_section_recall(LwSectionFile *file, const struct stat *status)
 {
 	LwSectionParts *parts = file->parts;
 
-	make_key(&parts->ids_key, LW_DERIVED_CHUNKS, status, &parts->recalls);
-	make_key(&parts->checks_key, LW_DERIVED_CHECKS, status, &parts->recalls);
+	make_key(&parts->ids_key, LW_DERIVED_CHUNKS, status);
+	make_key(&parts->checks_key, LW_DERIVED_CHECKS, status);
+	parts->recalls = lw_derived_settled(&parts->checks_key, false);
 	if (parts->recalls && file->bytes.size >= LW_RECALL_BYTES && file->nentries <= MAX_ENTRIES)
 		read_record(file);
 }
@@ -133,8 +134,7 @@ void
 lw_section_forget(const struct stat *status)
 {
 	LwDerivedKey key;
-	bool		settled;
 
-	make_key(&key, LW_DERIVED_CHECKS, status, &settled);
+	make_key(&key, LW_DERIVED_CHECKS, status);
 	lw_derived_remove(&key);
 }

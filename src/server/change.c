@@ -40,9 +40,8 @@ struct LwChange
 	bool		truncated;
 };
 
-/* ERROR unless the source is a store that may be written now. */
-static void
-check_writable(const LwSource *source)
+void
+lw_change_check(const LwSource *source)
 {
 	PreventCommandIfReadOnly("changing a vector store");
 	PreventCommandDuringRecovery("changing a vector store");
@@ -70,7 +69,7 @@ lw_change_begin(Oid relid, LwChangeOrigin origin)
 	LwSource   *source = lw_source_lookup(relid);
 	LwChange   *change;
 
-	check_writable(source);
+	lw_change_check(source);
 	change = palloc0(sizeof(LwChange));
 	change->stage = lw_stage_get(source);
 	change->context = CurrentMemoryContext;
@@ -266,7 +265,7 @@ lw_change_commit(Oid relid)
 {
 	LwSource   *source = lw_source_lookup(relid);
 
-	check_writable(source);
+	lw_change_check(source);
 	lw_stage_get(source)->heartbeat = true;
 }
 

@@ -36,6 +36,9 @@ typedef struct LwChange LwChange;
  */
 extern LwChange *lw_change_begin(Oid relid, LwChangeOrigin origin);
 
+/* The refusals of lw_change_begin that need no look at the store. */
+extern void lw_change_check(const LwSource *source);
+
 /* What documents of the store have to be; valid until lw_change_end. */
 extern const LwManifest *lw_change_manifest(const LwChange *change);
 

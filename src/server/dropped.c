@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "access/xact.h"
@@ -16,6 +17,7 @@
 #include "server/change.h"
 #include "server/dropped.h"
 #include "server/error.h"
+#include "server/registry.h"
 #include "store/create.h"
 #include "store/manifest_file.h"
 
@@ -88,13 +90,16 @@ static void
 remove_store(const Directory *directory)
 {
 	MemoryContext context = CurrentMemoryContext;
+	struct stat before;
 	LwError		error;
 	bool		left = false;
 	LwStatus	status;
 
-	if (directory->drops && !is_same_store(directory))
+	if ((directory->drops && !is_same_store(directory)) || stat(directory->path, &before) != 0)
 		return;
 	status = lw_store_drop(directory->path, &left, &error);
+	if (status == LW_OK)
+		lw_registry_strike(before.st_dev, before.st_ino);
 	if (status == LW_OK && !left)
 		return;
 	PG_TRY();

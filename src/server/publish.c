@@ -21,6 +21,7 @@
 #include "server/error.h"
 #include "server/judge.h"
 #include "server/publish.h"
+#include "server/registry.h"
 #include "store/changes.h"
 #include "store/derived.h"
 #include "store/merge.h"
@@ -123,44 +124,57 @@ free_sorted(Sorted *sorted)
 	free(sorted->chosen);
 }
 
+/* What is to be done with an intent that nobody here can judge. */
+static LwFate
+fate_of_undecided(const LwPublishing *publishing, const LwIntent *intent, LwFate fate)
+{
+	switch (publishing->undecided_are)
+	{
+		case LW_UNDECIDED_DISCARD:
+			return LW_FATE_ABORTED;
+		case LW_UNDECIDED_PUBLISH:
+			if (intent->memory != NULL && lw_string_equal(intent->store_id, publishing->store_id))
+				return LW_FATE_COMMITTED;
+			break;
+		case LW_UNDECIDED_KEEP:
+			break;
+	}
+	return fate;
+}
+
 /* Drops what has not committed, and chooses what has. */
 static LwStatus
 choose(LwPublishing *publishing, LwDirectory pending, uint64 own, Sorted *sorted, LwError *error)
 {
+	LwStatus	status = LW_OK;
 	size_t		i;
 
-	for (i = 0; i < sorted->intents.count; i++)
+	for (i = 0; status == LW_OK && i < sorted->intents.count; i++)
 	{
 		LwIntent   *intent = &sorted->intents.intents[i];
 		LwFate		fate = intent->number == own ? LW_FATE_COMMITTED : sorted->fates[i];
-		LwStatus	status;
 
-		if (intent->memory != NULL && fate != LW_FATE_ABORTED && fate != LW_FATE_FOREIGN &&
-			!lw_string_equal(intent->store_id, publishing->store_id))
+		if (fate == LW_FATE_COMMITTED && !lw_string_equal(intent->store_id, publishing->store_id))
 			fate = LW_FATE_UNDECIDED;
-		switch (fate)
+		if (fate == LW_FATE_UNDECIDED || fate == LW_FATE_FOREIGN)
 		{
-			case LW_FATE_COMMITTED:
-				sorted->pieces[sorted->count] = intent->changes;
-				sorted->chosen[sorted->count++] = intent;
-				sorted->heartbeat |= intent->heartbeat;
-				break;
-			case LW_FATE_ABORTED:
-				status = lw_intent_drop(pending, intent, error);
-				if (status != LW_OK)
-					return status;
-				break;
-			case LW_FATE_RUNNING:
-				break;
-			case LW_FATE_FOREIGN:
-				publishing->foreign++;
-				/* FALLTHROUGH */
-			case LW_FATE_UNDECIDED:
+			publishing->foreign += fate == LW_FATE_FOREIGN;
+			fate = fate_of_undecided(publishing, intent, LW_FATE_UNDECIDED);
+			if (fate == LW_FATE_UNDECIDED)
 				publishing->undecided++;
-				break;
+			else
+				publishing->settled++;
+		}
+		if (fate == LW_FATE_ABORTED)
+			status = lw_intent_drop(pending, intent, error);
+		else if (fate == LW_FATE_COMMITTED)
+		{
+			sorted->pieces[sorted->count] = intent->changes;
+			sorted->chosen[sorted->count++] = intent;
+			sorted->heartbeat |= intent->heartbeat;
 		}
 	}
-	return LW_OK;
+	return status;
 }
 
 static LwStatus
@@ -253,7 +267,6 @@ publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted
 LwStatus
 lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 {
-	const LwStop *stop = lw_derived_settings.stop;
 	Sorted		sorted = {0};
 	LwDirectory pending;
 	double		now = lw_clock();	/* before the changes are looked for: committed_at promises that none is older */
@@ -262,13 +275,13 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 	int			attempt;
 
 	lw_sync_enabled = enableFsync;
-	publishing->transactions = publishing->undecided = publishing->foreign = 0;
+	publishing->transactions = publishing->settled = publishing->undecided = publishing->foreign = 0;
 	lw_error_path(error, NULL, publishing->path);
 	status = lw_pending_open(publishing->directory, true, &pending, &there, error);
 	if (status != LW_OK)
 		return status;
-	/* a cancellation comes too late */
-	lw_derived_settings.stop = NULL;
+	/* nobody waits for derived files while others wait for the lock, and a cancellation comes too late */
+	lw_derived_settings.passive = true;
 	status = lw_round_settle(pending, error);
 	if (status == LW_OK)
 		status = sort_intents(publishing, pending, own, &sorted, error);
@@ -286,54 +299,89 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 			status = lw_round_settle(pending, error);
 		}
 	}
-	lw_derived_settings.stop = stop;
+	lw_derived_settings.passive = false;
 	free_sorted(&sorted);
 	close(pending.fd);
 	return status;
 }
 
 void
+lw_publish_open(LwPublishing *publishing, LwStore *store, const char *path, LwString store_id)
+{
+	LwError		error;
+
+	memset(publishing, 0, sizeof(*publishing));
+	publishing->store = store;
+	publishing->path = path;
+	publishing->store_id = store_id;
+	publishing->directory.path = path;
+	publishing->directory.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (publishing->directory.fd < 0)
+	{
+		lw_error_path(&error, NULL, path);
+		(void) lw_fail_errno(&error, errno, "open");
+		lw_report(ERROR, &error);
+	}
+	publishing->shared = lw_shared_hold(store);
+}
+
+void
+lw_publish_close(LwPublishing *publishing)
+{
+	close(publishing->directory.fd);
+	if (publishing->shared != NULL)
+		lw_shared_unhold(publishing->shared);
+}
+
+/* Under the lock: what a crash left in the pending directory, then what it left in the store's own. */
+static LwStatus
+settle(LwPublishing *publishing, LwError *error)
+{
+	LwView	   *view;
+	bool		moved;
+	LwStatus	status = lw_publish_round(publishing, 0, error);
+
+	if (status == LW_OK)
+		status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
+	if (status != LW_OK || moved)
+		return status;
+	/* the manifest that the last process renamed must be there for good before its files' predecessors go */
+	status = lw_directory_sync(publishing->directory, error);
+	return status == LW_OK ? lw_store_reclaim(publishing->directory, &view->manifest, NULL, error) : status;
+}
+
+void
 lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 {
-	LwPublishing publishing = {0};
-	LwSharedStore *shared = lw_shared_hold(store);
+	LwPublishing publishing;
 	LwStatus	status;
 	LwError		error;
 	bool		done;
+	bool		settled;
 
-	if (shared != NULL ? lw_shared_settled(shared) : store->settled)
+	if (store->settled && (!lw_shared_available() || lw_shared_is_settled(store)))
+		return;
+	lw_publish_open(&publishing, store, path, store_id);
+	settled = publishing.shared != NULL ? lw_shared_settled(publishing.shared) : store->settled;
+	if (settled)
 	{
-		if (shared != NULL)
-			lw_shared_unhold(shared);
+		lw_publish_close(&publishing);
 		return;
 	}
-	publishing.store = store;
-	publishing.path = path;
-	publishing.store_id = store_id;
-	publishing.shared = shared;
-	publishing.directory.path = path;
-	lw_error_path(&error, NULL, path);
-	publishing.directory.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (publishing.directory.fd < 0)
-		status = lw_fail_errno(&error, errno, "open");
-	else
+	lw_registry_add(store, path);
+	status = lw_publish_lock(&publishing, 0, &done, &error);
+	if (status == LW_OK)
 	{
-		status = lw_publish_lock(&publishing, 0, &done, &error);
-		if (status == LW_OK)
-		{
-			status = lw_publish_round(&publishing, 0, &error);
-			if (status == LW_OK && publishing.undecided == 0)
-			{
-				store->settled = true;
-				if (shared != NULL)
-					lw_shared_set_settled(shared, true);
-			}
-			lw_publish_unlock(&publishing);
-		}
-		close(publishing.directory.fd);
+		status = settle(&publishing, &error);
+		lw_publish_unlock(&publishing);
 	}
-	if (shared != NULL)
-		lw_shared_unhold(shared);
+	if (status == LW_OK && publishing.undecided == 0)
+	{
+		store->settled = true;
+		if (publishing.shared != NULL)
+			lw_shared_set_settled(publishing.shared, true);
+	}
+	lw_publish_close(&publishing);
 	if (status != LW_OK)
 		lw_report(ERROR, &error);
 	if (publishing.foreign > 0)

@@ -14,6 +14,14 @@
 #include "store/follow.h"
 #include "store/pending.h"
 
+/* What becomes of pending changes that cannot be judged. */
+typedef enum LwUndecided
+{
+	LW_UNDECIDED_KEEP,
+	LW_UNDECIDED_PUBLISH,		/* those that can be read and are for this store */
+	LW_UNDECIDED_DISCARD
+} LwUndecided;
+
 /* A store, as whoever publishes needs it. */
 typedef struct LwPublishing
 {
@@ -23,10 +31,12 @@ typedef struct LwPublishing
 	LwDirectory directory;		/* open */
 	LwSharedStore *shared;		/* or NULL */
 	bool		heartbeat;		/* a commit is wanted even when nothing is pending */
+	LwUndecided undecided_are;
 
 	/* how it went */
 	uint64		transactions;	/* that were published */
-	uint64		undecided;		/* that nobody here can judge */
+	uint64		settled;		/* that could not be judged, but were published or discarded */
+	uint64		undecided;		/* that could not, and were left */
 	uint64		foreign;		/* of those: of another cluster */
 } LwPublishing;
 
@@ -50,6 +60,10 @@ extern LwStatus lw_publish_round(LwPublishing *publishing, uint64 own, LwError *
  * what a crash left.  ERROR 55006, 55000 as long as there are changes that it cannot judge.
  */
 extern void lw_publish_settle_once(LwStore *store, const char *path, LwString store_id);
+
+/* Opens a store's directory, for publishing to it.  Raises. */
+extern void lw_publish_open(LwPublishing *publishing, LwStore *store, const char *path, LwString store_id);
+extern void lw_publish_close(LwPublishing *publishing);
 
 /* Before COMMIT: everything that can fail; writes the intents.  Raises. */
 extern void lw_commit_prepare(void);

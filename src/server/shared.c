@@ -550,6 +550,18 @@ lw_shared_settled(const LwSharedStore *shared)
 	return shared->settled;
 }
 
+bool
+lw_shared_is_settled(const LwStore *store)
+{
+	SharedKey	key = key_of(store);
+	LwSharedStore *entry = lw_shared_available() ? dshash_find(table, &key, false) : NULL;
+	bool		settled = entry != NULL && entry->settled;
+
+	if (entry != NULL)
+		dshash_release_lock(table, entry);
+	return settled;
+}
+
 void
 lw_shared_set_settled(LwSharedStore *shared, bool settled)
 {

@@ -59,6 +59,7 @@ extern void lw_shared_clear(const LwStore *store, uint64 token);
 
 /* Whether what a crash left has been settled since the server started. */
 extern bool lw_shared_settled(const LwSharedStore *shared);
+extern bool lw_shared_is_settled(const LwStore *store);
 extern void lw_shared_set_settled(LwSharedStore *shared, bool settled);
 
 #endif							/* LW_SERVER_SHARED_H */

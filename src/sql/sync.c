@@ -257,7 +257,8 @@ append_row(Sync *sync, LwChange *change, const Row *row)
 
 /*
  * Deletes the document of a row that is no more, unless another row has got its id since: when ids
- * move along a chain (a becomes b, b becomes c), what an earlier row has become stays.
+ * move along a chain (a becomes b, b becomes c), what an earlier row has become stays.  It is the
+ * same row only when the trigger was deferred, and rows that have no place are never.
  */
 static void
 delete_row(Sync *sync, LwChange *change, const Row *row)
@@ -265,7 +266,8 @@ delete_row(Sync *sync, LwChange *change, const Row *row)
 	Renamed    *entry = sync->renamed == NULL ? NULL :
 		renamed_lookup(sync->renamed, lw_id_key(row->name.data, row->name.size));
 
-	if (entry == NULL || ItemPointerEquals(&entry->row, &row->tuple->t_self))
+	if (entry == NULL || (ItemPointerIsValid(&entry->row) &&
+						  ItemPointerCompare(&entry->row, &row->tuple->t_self) == 0))
 		lw_change_remove(change, row->name.data, row->name.size);
 }
 

@@ -32,6 +32,9 @@ LwDerivedSettings lw_derived_settings;
 
 static const char *const kind_names[LW_DERIVED_KINDS] = {"segment", "chunks", "checks"};
 
+#define NANOSECONDS INT64_C(1000000000)
+#define SETTLE_PAUSE 5000000	/* ns */
+#define SETTLE_PAUSES 6
 #define DIGITS 16				/* of the key's hash, in a name */
 
 void
@@ -54,18 +57,49 @@ identify(const struct stat *status)
 	identity.device = (uint64_t) status->st_dev;
 	identity.inode = (uint64_t) status->st_ino;
 	identity.size = (uint64_t) status->st_size;
-	identity.mtime = (int64_t) status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
+	identity.mtime = (int64_t) status->st_mtim.tv_sec * NANOSECONDS + status->st_mtim.tv_nsec;
 	return identity;
 }
 
-bool
+void
 lw_derived_key_add(LwDerivedKey *key, const struct stat *status)
 {
-	struct timespec now;
-
 	key->files[key->nfiles++] = identify(status);
+}
+
+/* Whether some file of a key was changed lately. */
+static bool
+is_young(const LwDerivedKey *key)
+{
+	struct timespec now;
+	uint64_t	i;
+
 	clock_gettime(CLOCK_REALTIME, &now);
-	return !lw_time_is_young(&status->st_mtim, &now);
+	for (i = 0; i < key->nfiles; i++)
+	{
+		struct timespec when;
+
+		when.tv_sec = (time_t) (key->files[i].mtime / NANOSECONDS);
+		when.tv_nsec = (long) (key->files[i].mtime % NANOSECONDS);
+		if (lw_time_is_young(&when, &now))
+			return true;
+	}
+	return false;
+}
+
+bool
+lw_derived_settled(const LwDerivedKey *key, bool wait)
+{
+	const struct timespec pause = {0, SETTLE_PAUSE};
+	int			pauses;
+
+	for (pauses = 0; is_young(key); pauses++)
+	{
+		if (!wait || lw_derived_settings.passive || pauses == SETTLE_PAUSES)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
 }
 
 void
@@ -265,11 +299,18 @@ is_orphan(int fd)
 }
 
 void
-lw_derived_sweep(void)
+lw_derived_sweep(int seconds)
 {
-	DIR		   *directory = lw_derived_settings.directory == NULL ? NULL : opendir(lw_derived_settings.directory);
+	static time_t last;
+	struct timespec now;
+	DIR		   *directory;
 	struct dirent *entry;
 
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (lw_derived_settings.directory == NULL || (last != 0 && now.tv_sec - last < seconds))
+		return;
+	last = now.tv_sec;
+	directory = opendir(lw_derived_settings.directory);
 	if (directory == NULL)
 		return;
 	while ((entry = readdir(directory)) != NULL)

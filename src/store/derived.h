@@ -38,6 +38,7 @@ typedef struct LwDerivedSettings
 	mode_t		directory_mode; /* of it and the one it lies in, should they have to be made */
 	mode_t		file_mode;
 	const LwStop *stop;			/* asked while another process is waited for; may be NULL */
+	bool		passive;		/* for now none is made, and nobody waited for */
 } LwDerivedSettings;
 
 extern LwDerivedSettings lw_derived_settings;
@@ -70,11 +71,14 @@ typedef struct LwDerivedKey
 
 extern void lw_derived_key(LwDerivedKey *key, LwDerivedKind kind, uint64_t segment, const char *store_id, size_t size);
 
+extern void lw_derived_key_add(LwDerivedKey *key, const struct stat *status);
+
 /*
- * Adds a file.  False when it was changed so lately that a later change might
- * leave the same times: then there must be no derived file.
+ * Whether every file is as old as it must be for a later change to leave
+ * another time: else there must be no derived file.  With `wait` it waits for
+ * that, some 20 ms; what goes into the derived file is to be read afterwards.
  */
-extern bool lw_derived_key_add(LwDerivedKey *key, const struct stat *status);
+extern bool lw_derived_settled(const LwDerivedKey *key, bool wait);
 
 typedef struct LwDerivedPart
 {
@@ -128,7 +132,10 @@ extern uint64_t lw_derived_size(const uint64_t sizes[LW_DERIVED_PARTS]);
 
 extern void lw_derived_remove(const LwDerivedKey *key);
 
-/* Removes derived files whose files are gone, and what processes that died have left. */
-extern void lw_derived_sweep(void);
+/*
+ * Removes derived files whose files are gone, and what processes that died
+ * have left, unless this process did so less than so many seconds ago.
+ */
+extern void lw_derived_sweep(int seconds);
 
 #endif							/* LW_STORE_DERIVED_H */

@@ -13,6 +13,7 @@
 
 #include "derived_ids.h"
 
+#define SWEEP_SECONDS 10
 #define PAGE 4096				/* no page of memory is smaller */
 
 enum
@@ -104,7 +105,7 @@ lw_derived_ids_write(LwDerivedBuild *build, const LwIds *from, const LwIdmap *ma
 	parts[PART_BYTES].data = from->bytes;
 	parts[PART_BYTES].size = from->count == 0 ? 0 : from->ends[from->count - 1];
 	written = adopt(lw_derived_finish(build, values, parts), from->count, ids);
-	lw_derived_sweep();
+	lw_derived_sweep(SWEEP_SECONDS);
 	return written;
 }
 

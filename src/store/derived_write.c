@@ -99,7 +99,7 @@ lw_derived_begin(const LwDerivedKey *key, const char *path, bool wait, LwDerived
 	LwStatus	status;
 
 	*result = NULL;
-	if (lw_derived_settings.directory == NULL || path[0] != '/' || strlen(path) >= LW_PATH_SIZE)
+	if (lw_derived_settings.directory == NULL || lw_derived_settings.passive || path[0] != '/' || strlen(path) >= LW_PATH_SIZE)
 		return LW_OK;
 	build = calloc(1, sizeof(LwDerivedBuild));
 	if (build == NULL)

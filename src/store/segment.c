@@ -39,7 +39,7 @@ open_map(int dirfd, const char *directory, const char *name, LwDerivedKey *seen,
 	LwStatus	status = lw_map_open(dirfd, directory, name, map, &file, NULL, error);
 
 	if (status == LW_OK)
-		(void) lw_derived_key_add(seen, &file);
+		lw_derived_key_add(seen, &file);
 	return status;
 }
 
@@ -164,8 +164,9 @@ find_key(int dirfd, const LwManifest *manifest, const LwSegment *segment, LwDeri
 		if (!lw_encoding_has(manifest->encoding, (LwSegmentFile) file))
 			continue;
 		lw_segment_name(name, segment->id, (LwSegmentFile) file);
-		if (fstatat(dirfd, name, &status, 0) != 0 || !lw_derived_key_add(key, &status))
+		if (fstatat(dirfd, name, &status, 0) != 0)
 			return false;
+		lw_derived_key_add(key, &status);
 	}
 	return true;
 }
@@ -185,7 +186,7 @@ open_segment(int dirfd, const char *directory, const LwManifest *manifest, LwSeg
 	char		name[LW_NAME_SIZE];
 	LwStatus	status = LW_OK;
 
-	if (key != NULL && !lw_derived_ids_open(key, segment->documents, &derived))
+	if (key != NULL && !lw_derived_ids_open(key, segment->documents, &derived) && lw_derived_settled(key, true))
 	{
 		lw_segment_name(name, segment->id, LW_FILE_IDS);
 		lw_error_path(error, directory, name);
@@ -382,6 +383,8 @@ lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS])
 {
 	int			count = 0;
 
+	if (segment->offsets_map == NULL)
+		return 0;				/* not published yet */
 	maps[count++] = segment->offsets_map;
 	maps[count++] = segment->rows_map;
 	if (segment->scales_map != NULL)

@@ -350,6 +350,15 @@ $node->safe_psql('postgres', 'CREATE ROLE visitor LOGIN');
 like($err, qr/permission denied for foreign table kb/, 'needs SELECT');
 is($node->safe_psql('postgres', 'SELECT lateweave_prewarm(NULL) IS NULL'), 't', 'nothing of nothing');
 
+is($node->safe_psql('postgres', <<"EOM"), "0\nt", 'of changes that are not published either');
+BEGIN;
+SELECT FROM lateweave_create_store('own', encoder => 'e', encoder_revision => '1', dimension => 2);
+SELECT FROM lateweave_append('own', ARRAY['a'], ARRAY['[[1,0]]'::multivector]);
+SELECT lateweave_prewarm('own');
+COMMIT;
+SELECT lateweave_prewarm('own') > 0;
+EOM
+
 foreach my $encoding (qw(int8 float32))
 {
 	my $sized = LwStore->create("$directory/sized-$encoding", encoding => $encoding);

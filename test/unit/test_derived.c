@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "format/manifest.h"
@@ -245,10 +246,20 @@ read_whole(const char *path, size_t *size)
 	return data;
 }
 
+static bool
+is_young(const char *path, const struct timespec *now)
+{
+	struct stat status;
+
+	return stat(path, &status) != 0 || lw_time_is_young(&status.st_mtim, now);
+}
+
 /* built once, used again, and what it has instead of memory */
 static void
 test_use(void)
 {
+	struct timespec now;
+	struct timespec tomorrow[2];
 	LwSegment  *segment;
 	int			others;
 	ino_t		inode;
@@ -264,11 +275,19 @@ test_use(void)
 	CHECK(segment->ids.bytes == NULL && segment->idmap.slots == NULL, "ids in memory");
 	lw_segment_release(segment);
 
-	/* a file that may yet change without a trace is not remembered */
+	/* a file that may yet change without a trace is waited for, one of tomorrow not remembered */
 	unlink(derived_path(&others));
 	must(utimensat(AT_FDCWD, path_of("segment-0.vectors.npy"), NULL, 0) == 0, "touch");
-	CHECK(answers_right(false) && derived_path(&others) == NULL, "a young file");
+	CHECK(answers_right(true), "a young file");
+	must(clock_gettime(CLOCK_REALTIME, &now) == 0, "clock");
+	CHECK(!is_young(path_of("segment-0.vectors.npy"), &now), "not waited for");
+	lw_derived_sweep(0);
+	now.tv_sec += 86400;
+	tomorrow[0] = tomorrow[1] = now;
+	must(utimensat(AT_FDCWD, path_of("segment-0.vectors.npy"), tomorrow, 0) == 0, "touch");
+	CHECK(answers_right(false), "a file of tomorrow");
 	settle(path_of("segment-0.vectors.npy"));
+	unlink(derived_path(&others));
 	CHECK(answers_right(true), "a settled one");
 }
 
@@ -285,7 +304,7 @@ test_damage(void)
 
 	snprintf(path, sizeof(path), "%s", derived_path(&others));
 	whole = read_whole(path, &size);
-	for (at = 0; at < size; at += at < LW_DERIVED_PAGE ? 3 : 11)
+	for (at = 0; at < size; at += at < LW_DERIVED_PAGE ? 5 : 29)
 	{
 		char	   *now;
 		size_t		now_size;
@@ -301,7 +320,7 @@ test_damage(void)
 		free(now);
 	}
 	/* the rest of the header's page and what lies between parts belongs to nothing */
-	CHECK(not_rebuilt < size / 11 / 2, "%u damaged files stay", not_rebuilt);
+	CHECK(not_rebuilt < size / 29 / 2, "%u damaged files stay", not_rebuilt);
 	for (at = 0; at < size; at += 611)
 	{
 		write_file(path, whole, at);
@@ -480,7 +499,9 @@ test_identity(void)
 	snprintf(spare, sizeof(spare), "%s", path_of("spare"));
 	must(rename(path_of("segment-0.ids.json"), spare) == 0, "rename");
 	write_segment(DOCUMENTS);
-	CHECK(answers_right(true) && derived_path(&others) != NULL && strcmp(derived_path(&others), path) != 0 && others == 0,
+	CHECK(answers_right(true), "written anew");
+	lw_derived_sweep(0);
+	CHECK(derived_path(&others) != NULL && strcmp(derived_path(&others), path) != 0 && others == 0,
 		  "%d others", others);
 	manifest.store_id.data = "twin";
 	manifest.store_id.size = 4;
@@ -558,28 +579,45 @@ test_wait(void)
 	LwSegment  *segment = NULL;
 	LwError		error;
 	int			others;
+	int			round;
 	int			fd;
 
 	snprintf(path, sizeof(path), "%s.new", derived_path(&others));
 	unlink(derived_path(&others));
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	must(flock(fd, LOCK_EX) == 0, "flock");
+	lw_derived_settings.passive = true;
+	CHECK(answers_right(false), "waits for nobody");
+	lw_derived_settings.passive = false;
 	stop_wanted = true;
 	CHECK(lw_segment_open(dirfd_scratch, scratch, &manifest, &entry, NULL, &segment, &error) == LW_CANCELLED, "%d", error.status);
 	stop_wanted = false;
-	lw_derived_sweep();
+	lw_derived_sweep(0);
 	CHECK(inode_of(path) != 0, "a file that is being written was removed");
-	if (fork() == 0)
-	{
-		/* the lock is this process's, too */
-		close(fd);
-		_exit(answers_right(true) ? 0 : 1);
-	}
-	usleep(100000);
 	close(fd);
-	wait(&others);
-	CHECK(others == 0, "who waited for a process that died");
-	CHECK(inode_of(path) == 0 && derived_path(&others) != NULL && others == 0, "%d others", others);
+
+	/* a process that dies leaves its file */
+	for (round = 0; round < 2; round++)
+	{
+		fd = open(path, O_RDWR | O_CREAT, 0600);
+		must(flock(fd, LOCK_EX) == 0, "flock");
+		if (fork() == 0)
+		{
+			/* the lock is this process's, too */
+			close(fd);
+			_exit(answers_right(true) ? 0 : 1);
+		}
+		usleep(100000);
+		/* one that gives up, and the next has begun */
+		if (round == 1)
+			write_file(path, "x", 1);
+		close(fd);
+		wait(&others);
+		CHECK(others == 0, "who waited");
+		CHECK(inode_of(path) == 0 && derived_path(&others) != NULL && others == 0, "%d others", others);
+		unlink(derived_path(&others));
+	}
+	CHECK(answers_right(true), "made again");
 }
 
 static void
@@ -590,16 +628,18 @@ test_sweep(void)
 		"segment-0123456789abcdeg", "segment-0123456789abcdef.bak", "segment-0123456789abcde", "other", "checks-"
 	};
 	char		path[400];
+	char		content[LW_DERIVED_PAGE];
 	LwSegment  *segment;
 	int			others;
 	size_t		i;
 
+	memset(content, 'x', sizeof(content));
 	for (i = 0; i < 8; i++)
 	{
 		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
-		write_file(path, "x", 1);
+		write_file(path, content, i == 1 ? 1 : sizeof(content));
 	}
-	lw_derived_sweep();
+	lw_derived_sweep(0);
 	for (i = 0; i < 8; i++)
 	{
 		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);

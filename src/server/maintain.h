@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintain.h
+ *	  What an owner does to a store: compacting it, settling pending changes.
+ *
+ * Both publish by themselves and are never rolled back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LW_SERVER_MAINTAIN_H
+#define LW_SERVER_MAINTAIN_H
+
+#include "postgres.h"
+
+#include "server/publish.h"
+#include "server/source.h"
+
+typedef struct LwCompaction
+{
+	uint64		documents;
+	uint64		tokens;
+	uint64		segments_before;
+	uint64		segments_after;
+	uint64		bytes_reclaimed;
+} LwCompaction;
+
+/* The settings lateweave.cost_limit (8 kB pages) and lateweave.cost_delay (ms) between two rests; 0: none. */
+extern int	lw_cost_limit;
+extern double lw_cost_delay;
+
+/*
+ * Copies the present documents of a store into one segment.  ERROR 55000 when the transaction
+ * has changed the store or another compaction runs; others as lw_change_begin.  Interruptible, and then
+ * without effect.
+ */
+extern void lw_maintain_compact(Oid relid, LwCompaction *compaction);
+
+/* Publishes or discards pending changes that cannot be judged; returns how many. */
+extern uint64 lw_maintain_settle(Oid relid, LwUndecided action);
+
+#endif							/* LW_SERVER_MAINTAIN_H */
