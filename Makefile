@@ -34,7 +34,7 @@ OBJS = src/lateweave.o \
 
 REGRESS = multivector pgvector fdw score section codec change
 REGRESS_OPTS = --encoding=UTF8
-ISOLATION = read-committed concurrent-changes publish-order publish-failure stores-and-cursors truncate
+ISOLATION = read-committed concurrent-changes publish-order publish-failure stores-and-cursors truncate compact
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
