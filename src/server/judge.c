@@ -16,6 +16,7 @@
 #include "access/timeline.h"
 #include "access/transam.h"
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "storage/lwlock.h"
 #include "storage/procarray.h"
 
@@ -25,12 +26,21 @@
 static bool
 in_past(uint64 lsn, TimeLineID timeline)
 {
-	TimeLineID	current = GetWALInsertionTimeLine();
+	TimeLineID	current;
 	List	   *history;
+	XLogRecPtr	reached;
 	bool		found;
 
+	/* a standby reads what it has a copy of */
+	if (RecoveryInProgress())
+		reached = GetXLogReplayRecPtr(&current);
+	else
+	{
+		current = GetWALInsertionTimeLine();
+		reached = GetFlushRecPtr(NULL);
+	}
 	if (timeline == current)
-		return lsn <= GetFlushRecPtr(NULL);
+		return lsn <= reached;
 	if (timeline > current)
 		return false;
 	history = readTimeLineHistory(current);

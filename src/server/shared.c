@@ -364,9 +364,12 @@ make_room(TimestampTz limit)
 	pg_atomic_fetch_sub_u32(&control->stores, 1);
 }
 
-/* The entry of a store, locked; made when there is none, after room was made; NULL when all others are held. */
+/*
+ * The entry of a store, locked; made when there is none, after room was made, if that is wanted.
+ * NULL when there is no room: all others are held.
+ */
 static LwSharedStore *
-find_or_make(const SharedKey *key)
+find_or_make(const SharedKey *key, bool give_up_others)
 {
 	LwSharedStore *entry = dshash_find(table, key, true);
 	bool		found;
@@ -378,7 +381,7 @@ find_or_make(const SharedKey *key)
 	entry = dshash_find(table, key, true);
 	if (entry == NULL)
 	{
-		if (pg_atomic_read_u32(&control->stores) >= (uint32) control->room)
+		if (give_up_others && pg_atomic_read_u32(&control->stores) >= (uint32) control->room)
 			make_room(DT_NOEND);
 		if (pg_atomic_read_u32(&control->stores) >= (uint32) control->room)
 		{
@@ -429,7 +432,7 @@ lw_shared_offer(LwStore *store)
 	/* nobody else need go for what can never find room */
 	if (size > control->manifests_size)
 		return;
-	entry = find_or_make(&key);
+	entry = find_or_make(&key, true);
 	if (entry == NULL)
 		return;
 	if (!DsaPointerIsValid(entry->manifest) || !lw_same_file(&entry->file, &store->manifest_file))
@@ -462,7 +465,7 @@ lw_shared_hold(const LwStore *store)
 
 	if (!lw_shared_available())
 		return NULL;
-	entry = find_or_make(&key);
+	entry = find_or_make(&key, true);
 	if (entry == NULL)
 		return NULL;
 	pg_atomic_fetch_add_u32(&entry->holds, 1);
@@ -515,7 +518,7 @@ lw_shared_pending(const LwStore *store, uint64 *token)
 		return true;
 	entry = dshash_find(table, &key, false);
 	if (entry == NULL)
-		entry = find_or_make(&key);
+		entry = find_or_make(&key, false);
 	if (entry == NULL)
 		return true;
 	raised = pg_atomic_read_u64(&entry->raised);

@@ -484,7 +484,7 @@ check_range(uint64_t offset, uint64_t size, bool good)
 	if (good)
 	{
 		CHECK(lw_blob_data(file, 0, &bytes, &error) == LW_OK && bytes.size == size &&
-			  memcmp(bytes.data, "blob" + offset, size) == 0, "%s", error.found);
+			  memcmp(bytes.data, &"blob"[offset], size) == 0, "%s", error.found);
 		CHECK(lw_blob_verify(file, 0, &error) == LW_MALFORMED && strcmp(error.name, "BlobHashMismatch") == 0,
 			  "%s", error.found);
 	}
