@@ -382,21 +382,21 @@ lw_publish_close(LwPublishing *publishing)
 		lw_shared_unhold(publishing->shared);
 }
 
-/* Under the lock: what a crash left in the pending directory, then what it left in the store's own. */
+/* Under the lock: what a crash left in the store's own directory, whose names the next publish needs, then what it left pending. */
 static LwStatus
 settle(LwPublishing *publishing, LwError *error)
 {
 	LwView	   *view;
 	bool		moved;
-	LwStatus	status = lw_publish_round(publishing, 0, error);
+	LwStatus	status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
 
-	if (status == LW_OK)
-		status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
 	if (status != LW_OK || moved)
 		return status;
 	/* the manifest that the last process renamed must be there for good before its files' predecessors go */
 	status = lw_directory_sync(publishing->directory, error);
-	return status == LW_OK ? lw_store_reclaim(publishing->directory, &view->manifest, NULL, error) : status;
+	if (status == LW_OK)
+		status = lw_store_reclaim(publishing->directory, &view->manifest, NULL, error);
+	return status == LW_OK ? lw_publish_round(publishing, 0, error) : status;
 }
 
 void
@@ -410,6 +410,7 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 
 	if (store->settled && (!lw_shared_available() || lw_shared_is_settled(store)))
 		return;
+	lw_registry_add(store, path);
 	lw_publish_open(&publishing, store, path, store_id);
 	settled = publishing.shared != NULL ? lw_shared_settled(publishing.shared) : store->settled;
 	if (settled)
@@ -417,7 +418,6 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 		lw_publish_close(&publishing);
 		return;
 	}
-	lw_registry_add(store, path);
 	status = lw_publish_lock(&publishing, 0, &done, &error);
 	if (status == LW_OK)
 	{
