@@ -254,7 +254,7 @@ abandon(LwStage *stage)
 		return;
 	lw_stage_release_bulk(stage);
 	if (stage->written)
-		(void) lw_intent_drop(pending, &stage->intent, &ignored);
+		(void) lw_intent_abandon(pending, &stage->intent, &ignored);
 	else if (stage->bulk.id != 0)
 		(void) lw_bulk_remove(pending, stage->bulk.id, &ignored);
 	close(pending.fd);
