@@ -34,6 +34,8 @@ OBJS = src/lateweave.o \
 
 REGRESS = multivector pgvector fdw score section codec change
 REGRESS_OPTS = --encoding=UTF8
+ISOLATION = read-committed concurrent-changes publish-order publish-failure stores-and-cursors truncate compact
+ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
 EXTRA_CLEAN = test/build/plain test/build/asan test/build/fuzzer test/build/aarch64

@@ -49,14 +49,20 @@ pass_fault(const char *name)
 static void
 check_store(LwStage *stage)
 {
-	LwView	   *view;
+	LwManifest	manifest;
 	LwError		error;
 	bool		moved;
+	bool		same = false;
 
 	error.path[0] = '\0';
-	if (lw_store_follow(stage->store, stage->path, &view, &moved, &error) != LW_OK)
+	if (lw_store_read(stage->store, stage->path, &manifest, &moved, &error) != LW_OK)
 		lw_report(ERROR, &error);
-	if (!moved && lw_string_equal(view->manifest.store_id, stage->manifest.store_id))
+	if (!moved)
+	{
+		same = lw_string_equal(manifest.store_id, stage->manifest.store_id);
+		lw_manifest_free(&manifest);
+	}
+	if (same)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -248,7 +254,7 @@ abandon(LwStage *stage)
 		return;
 	lw_stage_release_bulk(stage);
 	if (stage->written)
-		(void) lw_intent_drop(pending, &stage->intent, &ignored);
+		(void) lw_intent_abandon(pending, &stage->intent, &ignored);
 	else if (stage->bulk.id != 0)
 		(void) lw_bulk_remove(pending, stage->bulk.id, &ignored);
 	close(pending.fd);

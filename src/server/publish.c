@@ -243,6 +243,48 @@ lw_publish_reclaim(LwPublishing *publishing, const LwManifest *manifest, uint64_
 		set_settled(publishing, false);
 }
 
+static LwStatus
+another_store(const LwPublishing *publishing, LwError *error)
+{
+	lw_error_path(error, NULL, publishing->path);
+	return lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "the store that was changed", "another store");
+}
+
+/*
+ * The current view, which the caller releases: with its segments where documents are to be looked
+ * up in them, unopened where they are only added.
+ */
+static LwStatus
+current_view(LwPublishing *publishing, const Sorted *sorted, LwView **view, LwError *error)
+{
+	LwManifest	manifest;
+	bool		moved;
+	LwStatus	status = lw_store_read(publishing->store, publishing->path, &manifest, &moved, error);
+
+	if (status != LW_OK)
+		return status;
+	if (moved)
+		return another_store(publishing, error);
+	if (!lw_string_equal(manifest.store_id, publishing->store_id))
+		status = another_store(publishing, error);
+	else if (!lw_changes_delete(sorted->pieces, sorted->count, lw_change_format(&manifest)))
+	{
+		status = lw_view_unopened(publishing->path, &manifest, view, error);
+		if (status == LW_OK)
+			return LW_OK;
+	}
+	lw_manifest_free(&manifest);
+	if (status != LW_OK)
+		return status;
+	status = lw_store_follow(publishing->store, publishing->path, view, &moved, error);
+	if (status != LW_OK)
+		return status;
+	if (moved || !lw_string_equal((*view)->manifest.store_id, publishing->store_id))
+		return another_store(publishing, error);
+	lw_view_retain(*view);
+	return LW_OK;
+}
+
 /* One attempt: the current manifest and the chosen changes. LW_OUTDATED: another commit came in between. */
 static LwStatus
 publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted, double now, LwError *error)
@@ -250,18 +292,13 @@ publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted
 	LwDraft		draft;
 	LwView	   *view;
 	LwStatus	status;
-	bool		moved;
 	bool		reclaim;
 
-	status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
+	status = current_view(publishing, sorted, &view, error);
 	if (status != LW_OK)
 		return status;
-	if (moved || !lw_string_equal(view->manifest.store_id, publishing->store_id))
-	{
-		lw_error_path(error, NULL, publishing->path);
-		return lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "the store that was changed", "another store");
-	}
 	status = lw_draft_begin(&draft, view, publishing->directory, error);
+	lw_view_release(view);
 	if (status != LW_OK)
 		return status;
 	draft.next_name = LW_PENDING_MANIFEST;

@@ -67,6 +67,13 @@ extern LwStatus lw_store_identify(const char *path, dev_t *device, ino_t *inode,
 extern LwStatus lw_store_follow(LwStore *store, const char *path, LwView **view,
 								bool *moved, LwError *error);
 
+/*
+ * The manifest as it is now, for the caller to free; the view stays what it was, and no
+ * segment is opened.  For who writes and need not look at documents.  *moved as above.
+ */
+extern LwStatus lw_store_read(LwStore *store, const char *path, LwManifest *manifest,
+							  bool *moved, LwError *error);
+
 /* Forgets the view; what is loaded next has nothing to do with it. */
 extern void lw_store_forget(LwStore *store);
 

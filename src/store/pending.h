@@ -17,6 +17,7 @@
  *	  bulk-B		a directory with segments, named by an intent or by nobody yet
  *	  manifest.next, round
  *	  new-...		what is being written
+ *	  spare-P		a file that process P keeps for its next intent
  *
  *-------------------------------------------------------------------------
  */
@@ -79,6 +80,9 @@ extern LwStatus lw_intent_mark(LwDirectory pending, LwIntent *intent, LwError *e
 
 /* Removes an intent, and its bulk directory. */
 extern LwStatus lw_intent_drop(LwDirectory pending, const LwIntent *intent, LwError *error);
+
+/* The same of one's own whose transaction has not committed. */
+extern LwStatus lw_intent_abandon(LwDirectory pending, const LwIntent *intent, LwError *error);
 
 /* Notes, durably, that the manifest which was written as the next one holds these intents. */
 extern LwStatus lw_round_write(LwDirectory pending, const LwIntent *const *intents, size_t count, LwError *error);
