@@ -439,6 +439,7 @@ void
 lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 {
 	LwPublishing publishing;
+	LwString	own_id;
 	LwStatus	status;
 	LwError		error;
 	bool		done;
@@ -448,7 +449,10 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 	if (store->settled && (!lw_shared_available() || lw_shared_is_settled(store)))
 		return;
 	lw_registry_add(store, path);
-	lw_publish_open(&publishing, store, path, store_id);
+	/* the caller's may go with the view that it is of, when that is followed */
+	own_id.data = pnstrdup(store_id.data, store_id.size);
+	own_id.size = store_id.size;
+	lw_publish_open(&publishing, store, path, own_id);
 	settled = publishing.shared != NULL ? lw_shared_settled(publishing.shared) : store->settled;
 	if (settled)
 	{
