@@ -348,7 +348,7 @@ write_over(int fd, const LwBuffer *file, LwError *error)
 	if (status == LW_OK)
 		status = LW_FAULT(intent_faults.written);
 	if (status == LW_OK)
-		status = lw_file_sync(fd, error);
+		status = lw_file_sync_data(fd, error);
 	if (status == LW_OK)
 		status = LW_FAULT(intent_faults.synced);
 	if (close(fd) != 0 && status == LW_OK)
