@@ -92,4 +92,12 @@
 	create_foreignscan_path(root, rel, NULL, rows, startup, total, NIL, outer, NULL, NIL)
 #endif
 
+/* A wait event of our own name, where there are such. */
+#include "utils/wait_event.h"
+#if PG_VERSION_NUM >= 170000
+#define lw_new_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define lw_new_wait_event(name) PG_WAIT_EXTENSION
+#endif
+
 #endif							/* LW_COMPAT_H */
