@@ -549,12 +549,16 @@ follow_store(LwSource *source, LwView **view, bool *moved, LwError *error)
 	return check_identity(source, &(*view)->manifest, error);
 }
 
-/* Reads the manifest of the source's store. */
+/* Takes what identifies the source's store; of one that was known and no longer fits the manifest is read. */
 static LwStatus
-read_store(LwSource *source, LwManifest *manifest, bool *moved, LwError *error)
+identify_store(LwSource *source, LwManifest *manifest, bool *moved, LwError *error)
 {
-	LwStatus	status = lw_store_read(source->store, source->path, manifest, moved, error);
+	LwStatus	status = lw_store_identity(source->store, source->path, manifest, moved, error);
 
+	if (status != LW_OK || *moved || check_identity(source, manifest, error) == LW_OK)
+		return status;
+	lw_manifest_free(manifest);
+	status = lw_store_read(source->store, source->path, manifest, moved, error);
 	if (status != LW_OK || *moved)
 		return status;
 	status = check_identity(source, manifest, error);
@@ -563,7 +567,7 @@ read_store(LwSource *source, LwManifest *manifest, bool *moved, LwError *error)
 	return status;
 }
 
-/* The source's store as it is at its path now: its view, or its manifest when `view` is NULL. */
+/* The source's store as it is at its path now: its view, or what identifies it when `view` is NULL. */
 static LwStatus
 visit_store(LwSource *source, LwView **view, LwManifest *manifest, LwError *error)
 {
@@ -585,7 +589,7 @@ visit_store(LwSource *source, LwView **view, LwManifest *manifest, LwError *erro
 	for (attempt = 0; attempt < 8; attempt++)
 	{
 		status = view != NULL ? follow_store(source, view, &moved, error) :
-			read_store(source, manifest, &moved, error);
+			identify_store(source, manifest, &moved, error);
 		if (status != LW_OK || !moved)
 			return status;
 
@@ -614,7 +618,7 @@ lw_source_follow(LwSource *source, LwContent *content, LwError *error)
 }
 
 LwStatus
-lw_source_read_store(LwSource *source, LwManifest *manifest, LwError *error)
+lw_source_identity(LwSource *source, LwManifest *manifest, LwError *error)
 {
 	return visit_store(source, NULL, manifest, error);
 }

@@ -90,7 +90,7 @@ lw_stage_get(LwSource *source)
 			return stage;
 	}
 	error.path[0] = '\0';
-	if (lw_source_read_store(source, &manifest, &error) != LW_OK)
+	if (lw_source_identity(source, &manifest, &error) != LW_OK)
 		lw_report(ERROR, &error);
 	/* what follows may raise, and memory of a manifest is not the server's */
 	flat = palloc(lw_manifest_flat_size(&manifest));

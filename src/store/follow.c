@@ -293,11 +293,42 @@ lw_store_read(LwStore *store, const char *path, LwManifest *manifest, bool *move
 	return LW_OK;
 }
 
+/* Keeps a copy of what lw_store_identity gives next time, if there is memory for it. */
+static void
+keep_identity(LwStore *store, const LwManifest *manifest)
+{
+	LwManifest	short_one = *manifest;
+
+	short_one.nsegments = 0;
+	free(store->identity);
+	store->identity = malloc(lw_manifest_flat_size(&short_one));
+	if (store->identity != NULL)
+		lw_manifest_flatten(&short_one, store->identity);
+}
+
+LwStatus
+lw_store_identity(LwStore *store, const char *path, LwManifest *manifest, bool *moved, LwError *error)
+{
+	struct stat status;
+	LwStatus	result;
+
+	*moved = false;
+	if (store->identity != NULL && stat(path, &status) == 0 &&
+		status.st_dev == store->device && status.st_ino == store->inode &&
+		lw_manifest_unflatten(store->identity, manifest))
+		return LW_OK;
+	result = lw_store_read(store, path, manifest, moved, error);
+	if (result == LW_OK && !*moved)
+		keep_identity(store, manifest);
+	return result;
+}
+
 void
 lw_store_forget(LwStore *store)
 {
 	int			holds = store->holds;
 
+	free(store->identity);
 	lw_view_release(store->view);
 	if (store->manifest_fd >= 0)
 		close(store->manifest_fd);

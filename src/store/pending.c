@@ -3,8 +3,8 @@
  * pending.c
  *	  The directory of changes that are on their way into a store: intents.
  *
- * An intent is written under a name of its writer's and then linked to the
- * first number that is free, so that whoever sees it sees all of it.
+ * An intent is written under a name of its writer's and then linked to its
+ * number, so that whoever sees it sees all of it.
  *
  * To make and to remove a file costs a file system more than all else here, so a
  * process keeps that of its last intent under a name of its own, and writes over it
@@ -288,35 +288,25 @@ intent_bytes(const LwIntent *intent, LwBuffer *file, LwError *error)
 	return lw_buffer_status(file, error);
 }
 
-/* Links a file to the first number that is free. */
+/* Links a file to its number, or to the first after that which is free. */
 static LwStatus
-link_intent(LwDirectory pending, const char *from, LwIntent *intent, uint64_t after, LwError *error)
+link_intent(LwDirectory pending, const char *from, LwIntent *intent, uint64_t number, LwError *error)
 {
 	int			attempt;
 
-	for (attempt = 0; attempt < MAX_NUMBERS; attempt++)
+	for (attempt = 0; attempt < MAX_NUMBERS && number < UINT64_MAX; attempt++, number++)
 	{
-		LwIntents	list;
 		char		name[LW_NAME_SIZE];
-		LwStatus	status = lw_intents_list(pending, &list, error);
 
-		if (status != LW_OK)
-			return status;
-		intent->number = after;
-		if (list.count > 0 && list.intents[list.count - 1].number > after)
-			intent->number = list.intents[list.count - 1].number;
-		lw_intents_free(&list);
-		if (intent->number == UINT64_MAX)
-			return lw_fail(error, LW_LIMIT, "PendingNumber", -1, "a number below 2^64 - 1", "none left");
-		intent->number++;
-		intent_name(name, intent->number, false);
+		intent->number = number;
+		intent_name(name, number, false);
 		lw_pending_path(error, pending, name);
 		if (linkat(pending.fd, from, pending.fd, name, 0) == 0)
 			return LW_OK;
 		if (errno != EEXIST)
 			return lw_fail_errno(error, errno, "create");
 	}
-	return lw_fail_errno(error, EEXIST, "create");
+	return lw_fail(error, LW_LIMIT, "PendingNumber", -1, "a number that is free", "none from %" PRIu64 " on", number);
 }
 
 /* Opens the spare file, if there is one that no intent has and that is of use; -1 when there is none. */
@@ -348,7 +338,7 @@ write_over(int fd, const LwBuffer *file, LwError *error)
 	if (status == LW_OK)
 		status = LW_FAULT(intent_faults.written);
 	if (status == LW_OK)
-		status = lw_file_sync(fd, error);
+		status = lw_file_sync_data(fd, error);
 	if (status == LW_OK)
 		status = LW_FAULT(intent_faults.synced);
 	if (close(fd) != 0 && status == LW_OK)
@@ -403,7 +393,7 @@ give_up_spare(LwDirectory pending)
 
 /* Writes the bytes of an intent to a file of this process, and links it. */
 static LwStatus
-write_and_link(LwDirectory pending, const LwBuffer *file, LwIntent *intent, uint64_t after, LwError *error)
+write_and_link(LwDirectory pending, const LwBuffer *file, LwIntent *intent, uint64_t number, LwError *error)
 {
 	char		name[LW_NAME_SIZE];
 	char		spare_name[LW_NAME_SIZE];
@@ -419,14 +409,14 @@ write_and_link(LwDirectory pending, const LwBuffer *file, LwIntent *intent, uint
 		return status;
 	status = LW_FAULT("intent-link");
 	if (status == LW_OK)
-		status = link_intent(pending, fd >= 0 ? spare_name : name, intent, after, error);
+		status = link_intent(pending, fd >= 0 ? spare_name : name, intent, number, error);
 	if (fd < 0)
 		keep_spare(pending, name, spare_name, file->size);
 	return status;
 }
 
 LwStatus
-lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t after, LwError *error)
+lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t number, LwError *error)
 {
 	char		name[LW_NAME_SIZE];
 	LwBuffer	file;
@@ -435,7 +425,7 @@ lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t after, LwError *
 	lw_pending_path(error, pending, "");
 	status = intent_bytes(intent, &file, error);
 	if (status == LW_OK)
-		status = write_and_link(pending, &file, intent, after, error);
+		status = write_and_link(pending, &file, intent, number, error);
 	lw_buffer_free(&file);
 	if (status != LW_OK)
 	{

@@ -57,10 +57,10 @@ typedef struct LwIntents
 extern LwStatus lw_pending_open(LwDirectory store, bool make, LwDirectory *pending, bool *there, LwError *error);
 
 /*
- * Writes an intent, synced, and sets its number: above all that are there and
- * above `after`.  Sets nothing else; store_id and changes are the caller's.
+ * Writes an intent, synced, and sets its number: `number`, above those of all whose transactions have
+ * committed, or the first after it which is free.  Sets nothing else; store_id and changes are the caller's.
  */
-extern LwStatus lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t after, LwError *error);
+extern LwStatus lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t number, LwError *error);
 
 /* The numbers that are there, and whether each is known to be committed; reads no file. */
 extern LwStatus lw_intents_list(LwDirectory pending, LwIntents *list, LwError *error);

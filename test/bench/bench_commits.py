@@ -36,9 +36,9 @@ SETUP = f"""
 CREATE EXTENSION lateweave;
 CREATE FUNCTION vectors(seed int, tokens int) RETURNS multivector LANGUAGE sql AS $$
     SELECT l2_normalize(multivector_agg(v)) FROM (SELECT array_agg((sin(seed + t * 131 + d * d))::real) AS v
-        FROM generate_series(1, tokens) t, generate_series(1, {DIMENSION}) d GROUP BY t) $$;
-CREATE TABLE some AS SELECT n, vectors(n, {TOKENS}) AS tokens FROM generate_series(1, 100) n;
-CREATE UNIQUE INDEX ON some (n);
+        FROM generate_series(1, tokens) t, generate_series(1, {DIMENSION}) d GROUP BY t) rows $$;
+CREATE TABLE given AS SELECT n, vectors(n, {TOKENS}) AS tokens FROM generate_series(1, 100) n;
+CREATE UNIQUE INDEX ON given (n);
 CREATE SEQUENCE ids;
 CREATE TABLE documents (id bigint PRIMARY KEY, tokens multivector);
 SELECT lateweave_create_store('synced', 'e', 'r', {DIMENSION});
@@ -57,7 +57,7 @@ CREATE TRIGGER follow AFTER INSERT ON with_plain FOR EACH ROW EXECUTE FUNCTION b
 """
 
 ONE_ROW = """\\set n random(1, 100)
-INSERT INTO documents SELECT nextval('ids'), tokens FROM some WHERE n = :n;
+INSERT INTO documents SELECT nextval('ids'), tokens FROM given WHERE n = :n;
 """
 
 
@@ -223,7 +223,7 @@ class Bench:
         os.unlink(path)
 
         def insert(name):
-            script = f"INSERT INTO {name} SELECT nextval('ids')::text, tokens FROM some WHERE n = 1;\n"
+            script = f"INSERT INTO {name} SELECT nextval('ids')::text, tokens FROM given WHERE n = 1;\n"
 
             def run():
                 times, _ = self.pgbench(script, 1, max(1, self.arguments.seconds // 2))
