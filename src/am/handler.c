@@ -32,6 +32,16 @@ build_phase_name(int64 phase)
 	}
 }
 
+/* The server takes the one property that depends on the operator class from here. */
+static bool
+property(Oid index, int attribute, IndexAMProperty property, const char *name, bool *result, bool *is_null)
+{
+	if (attribute == 0 || property != AMPROP_DISTANCE_ORDERABLE)
+		return false;
+	*result = true;
+	return true;
+}
+
 Datum
 lateweave_index_handler(PG_FUNCTION_ARGS)
 {
@@ -65,7 +75,7 @@ lateweave_index_handler(PG_FUNCTION_ARGS)
 	routine->amcanreturn = NULL;
 	routine->amcostestimate = lw_index_cost;
 	routine->amoptions = lw_index_options;
-	routine->amproperty = NULL;
+	routine->amproperty = property;
 	routine->ambuildphasename = build_phase_name;
 	routine->amvalidate = lw_index_validate;
 	routine->amadjustmembers = NULL;
