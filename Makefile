@@ -26,13 +26,16 @@ LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup f
 	store support sync verify \
 	maintain prewarm estimate build build_row codec codec_text numbers
 
+LW_AM = build cost depend entry handler node options ranking scan tree vacuum validate
+
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
 	$(LW_STORE:%=src/store/%.o) $(LW_SECTION:%=src/section/%.o) \
 	$(LW_SERVER:%=src/server/%.o) \
-	$(LW_SQL:%=src/sql/%.o)
+	$(LW_SQL:%=src/sql/%.o) \
+	$(LW_AM:%=src/am/%.o)
 
-REGRESS = multivector pgvector fdw score section codec change
+REGRESS = multivector pgvector fdw score section codec change am
 REGRESS_OPTS = --encoding=UTF8
 ISOLATION = read-committed concurrent-changes publish-order publish-failure stores-and-cursors truncate compact
 ISOLATION_OPTS = --inputdir=$(srcdir)/test

@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "am/index.h"
 #include "kernel/maxsim.h"
 #include "server/change.h"
 #include "server/derived.h"
@@ -66,6 +67,8 @@ _PG_init(void)
 	lw_source_init();
 	lw_pin_init();
 	lw_change_init();
+	lw_index_options_init();
+	lw_index_depend_init();
 
 	DefineCustomStringVariable("lateweave.directory",
 							   "Directory under which relative paths of sources lie.",
