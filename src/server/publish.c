@@ -22,6 +22,7 @@
 #include "server/judge.h"
 #include "server/publish.h"
 #include "server/registry.h"
+#include "server/worker.h"
 #include "store/changes.h"
 #include "store/derived.h"
 #include "store/merge.h"
@@ -275,6 +276,7 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 	int			attempt;
 
 	lw_sync_enabled = enableFsync;
+	publishing->published = false;
 	publishing->transactions = publishing->settled = publishing->undecided = publishing->foreign = 0;
 	lw_error_path(error, NULL, publishing->path);
 	status = lw_pending_open(publishing->directory, true, &pending, &there, error);
@@ -295,6 +297,7 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 		}
 		if (status == LW_OK)
 		{
+			publishing->published = true;
 			publishing->transactions = sorted.count;
 			status = lw_round_settle(pending, error);
 		}
@@ -303,6 +306,13 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 	free_sorted(&sorted);
 	close(pending.fd);
 	return status;
+}
+
+void
+lw_publish_count(const LwPublishing *publishing, LwStatCounts *counts)
+{
+	counts->commits += publishing->published;
+	counts->transactions += publishing->transactions;
 }
 
 void
@@ -375,6 +385,7 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 		status = settle(&publishing, &error);
 		lw_publish_unlock(&publishing);
 	}
+	lw_worker_call();
 	if (status == LW_OK && publishing.undecided == 0)
 	{
 		store->settled = true;

@@ -65,7 +65,8 @@ extern LwStatus lw_view_document(const LwView *view, LwPlace place,
  * Computes, once, which rows are not to be listed: deleted ones, those that a
  * later segment replaces, and ids with U+0000 (which no SQL text can hold).
  * Afterwards view->hidden[segment] is a bitmap by row, and the counts hold.
- * A bit a row of memory; time in proportion to the documents.
+ * A bit a row of memory; time in proportion to the rows of all segments but the largest
+ * ones, and to what is hidden.
  */
 extern LwStatus lw_view_hidden(LwView *view, LwError *error);
 
