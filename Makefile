@@ -23,7 +23,7 @@ LW_SERVER = error ids idset path derived section area shared stat progress sourc
 	stage stage_bulk change judge pending publish registry recovery maintain upkeep launcher worker commit dropped fault
 LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
 	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \
-	store support sync verify \
+	stat store support sync verify \
 	maintain prewarm estimate build build_row codec codec_text numbers
 
 OBJS = src/lateweave.o \

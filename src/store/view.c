@@ -540,3 +540,20 @@ lw_view_bytes(const LwView *view)
 	}
 	return bytes;
 }
+
+uint64_t
+lw_view_derived_bytes(const LwView *view)
+{
+	uint64_t	bytes = 0;
+	size_t		i;
+
+	for (i = 0; i < view->manifest.nsegments; i++)
+	{
+		const LwMap *maps[LW_SEGMENT_MAPS];
+		int			count = lw_segment_maps(view->segments[i], maps);
+
+		while (count-- > 0)
+			bytes += maps[count]->size;
+	}
+	return bytes - lw_view_bytes(view);
+}

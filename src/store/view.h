@@ -87,7 +87,8 @@ extern const char *lw_view_score_semantics(const LwView *view);
 /* Rows listed in the tombstone files, of all segments. */
 extern uint64_t lw_view_deleted(const LwView *view);
 
-/* Bytes of the manifest's files, as mapped. */
+/* Bytes of the manifest's files, as mapped; and of the derived files that are in use. */
 extern uint64_t lw_view_bytes(const LwView *view);
+extern uint64_t lw_view_derived_bytes(const LwView *view);
 
 #endif							/* LW_STORE_VIEW_H */
