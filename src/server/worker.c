@@ -58,27 +58,34 @@ typedef struct Visit
 
 static Oid	locked;				/* the table that is being worked on */
 
-/* Whether somebody has locked this database, or waits for that: to drop, rename, move or copy it. */
+/* Whether a lock cannot be had at once, since somebody holds or waits for one that conflicts with it. */
+static bool
+is_wanted(const LOCKTAG *tag, LOCKMODE mode)
+{
+	if (LockAcquire(tag, mode, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(tag, mode, false);
+	return false;
+}
+
+/* Whether this database is: to drop, rename, move or copy it. */
 static bool
 database_is_wanted(void)
 {
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
-	if (LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return true;
-	LockRelease(&tag, RowExclusiveLock, false);
-	return false;
+	return is_wanted(&tag, RowExclusiveLock);
 }
 
-/* Whether somebody waits for the table. */
+/* Whether the table is, by another mode than the one that is held. */
 static bool
 table_is_wanted(void)
 {
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, locked);
-	return LockHasWaiters(&tag, RowExclusiveLock, false);
+	return is_wanted(&tag, AccessShareLock);
 }
 
 /* What a compaction asks. */
