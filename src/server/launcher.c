@@ -51,6 +51,7 @@ typedef struct Database
 	bool		found;			/* in the list that was read last */
 	TimestampTz next;			/* when its stores are to be looked after */
 	Oid			compact;		/* table whose store is to be compacted, or InvalidOid */
+	Oid			last;			/* the one before */
 	TimestampTz not_before;		/* when that may begin */
 } Database;
 
@@ -167,6 +168,30 @@ read_databases(void)
 	ndatabases = n;
 }
 
+/* The database that is due first for something; NULL when none is.  Lowers *wake to when it will be. */
+static Database *
+find_due(bool compact, TimestampTz *wake)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Database   *first = NULL;
+	TimestampTz when = DT_NOEND;
+	int			i;
+
+	for (i = 0; i < ndatabases; i++)
+	{
+		TimestampTz its = compact ? databases[i].not_before : databases[i].next;
+
+		if ((compact && !OidIsValid(databases[i].compact)) || its >= when)
+			continue;
+		when = its;
+		first = &databases[i];
+	}
+	if (when <= now)
+		return first;
+	*wake = Min(*wake, when);
+	return NULL;
+}
+
 /* Takes over which databases are wanted. */
 static void
 take_wanted(void)
@@ -182,6 +207,9 @@ take_wanted(void)
 	memcpy(wanted, board->wanted, sizeof(wanted));
 	board->nwanted = 0;
 	SpinLockRelease(&board->mutex);
+	/* one that is new is not in the list yet */
+	for (k = 0; k < Min(nwanted, LW_BOARD_WANTED); k++)
+		add_database(wanted[k]);
 	for (i = 0; i < ndatabases; i++)
 		for (k = 0; k < nwanted; k++)
 			if (nwanted > LW_BOARD_WANTED || databases[i].oid == wanted[k])
@@ -191,9 +219,18 @@ take_wanted(void)
 			}
 }
 
+/* Whether something of the kind is due. */
+static bool
+is_due(bool compact)
+{
+	TimestampTz ignored = DT_NOEND;
+
+	return find_due(compact, &ignored) != NULL;
+}
+
 /* Starts a worker. */
 static bool
-start(Started *started, Oid database, Oid relid)
+start(Started *started, Oid database, LwOrder order)
 {
 	BackgroundWorker worker = {0};
 
@@ -206,7 +243,7 @@ start(Started *started, Oid database, Oid relid)
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = ObjectIdGetDatum(database);
 	worker.bgw_notify_pid = MyProcPid;
-	memcpy(worker.bgw_extra, &relid, sizeof(relid));
+	memcpy(worker.bgw_extra, &order, sizeof(order));
 	started->database = database;
 	return RegisterDynamicBackgroundWorker(&worker, &started->handle);
 }
@@ -243,28 +280,23 @@ end_visit(void)
 	SpinLockRelease(&board->mutex);
 }
 
-/* The database that is due first for something; NULL when none is.  Lowers *wake to when it will be. */
-static Database *
-find_due(bool compact, TimestampTz *wake)
+/* Looks how a compaction has ended. */
+static void
+end_compaction(void)
 {
-	TimestampTz now = GetCurrentTimestamp();
-	Database   *first = NULL;
-	TimestampTz when = DT_NOEND;
-	int			i;
+	LwBoard    *board = &lw_area->board;
+	Database   *database = find_database(compaction.database);
 
-	for (i = 0; i < ndatabases; i++)
-	{
-		TimestampTz its = compact ? databases[i].not_before : databases[i].next;
-
-		if ((compact && !OidIsValid(databases[i].compact)) || its >= when)
-			continue;
-		when = its;
-		first = &databases[i];
-	}
-	if (when <= now)
-		return first;
-	*wake = Min(*wake, when);
-	return NULL;
+	if (database == NULL)
+		return;
+	/* whether there is more to do says the next visit */
+	database->next = 0;
+	database->compact = InvalidOid;
+	SpinLockAcquire(&board->mutex);
+	if (board->compacted == compaction.database)
+		database->not_before = 0;
+	board->compacted = InvalidOid;
+	SpinLockRelease(&board->mutex);
 }
 
 /* Starts what is due, as far as nothing of its kind runs; returns when to look again. */
@@ -277,22 +309,25 @@ start_due(void)
 	if (has_ended(&visit))
 		end_visit();
 	if (has_ended(&compaction))
-	{
-		due = find_database(compaction.database);
-		/* whether another is due says the next visit */
-		if (due != NULL)
-			due->next = 0;
-	}
+		end_compaction();
+	/* what was dropped meanwhile is not to be visited */
+	if ((visit.handle == NULL && is_due(false)) || (compaction.handle == NULL && is_due(true)))
+		read_databases();
 	if (visit.handle == NULL && (due = find_due(false, &wake)) != NULL)
 	{
+		LwOrder		order = {InvalidOid, due->last};
+
 		due->next = after(RETRY_SECONDS);
-		if (!start(&visit, due->oid, InvalidOid))
-			wake = Min(wake, after(RESTART_SECONDS));
+		if (!start(&visit, due->oid, order))
+			wake = Min(wake, due->next = after(RESTART_SECONDS));
 	}
 	if (compaction.handle == NULL && (due = find_due(true, &wake)) != NULL)
 	{
+		LwOrder		order = {due->compact, InvalidOid};
+
 		due->not_before = after(RETRY_SECONDS);
-		if (start(&compaction, due->oid, due->compact))
+		due->last = due->compact;
+		if (start(&compaction, due->oid, order))
 			due->compact = InvalidOid;
 	}
 	return wake;
@@ -304,7 +339,7 @@ make_all_due(void)
 	int			i;
 
 	for (i = 0; i < ndatabases; i++)
-		databases[i].next = 0;
+		databases[i].next = databases[i].not_before = 0;
 }
 
 /* Has nobody call a launcher that is no more. */

@@ -301,7 +301,8 @@ lw_maintain_compact(Oid relid, bool (*leave) (void), LwCompaction *compaction)
 				 errmsg("another compaction of \"%s\" is running or has come first", get_rel_name(relid))));
 	if (status != LW_OK)
 	{
-		(void) lw_stat_error(relid, lw_error_message(&error));
+		if (status != LW_CANCELLED)
+			(void) lw_stat_error(relid, lw_error_message(&error));
 		lw_report(ERROR, &error);
 	}
 }

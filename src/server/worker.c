@@ -53,10 +53,12 @@ PGDLLEXPORT void lateweave_worker_main(Datum arg);
 typedef struct Visit
 {
 	TimestampTz next;
-	Oid			compact;
+	Oid			compact;		/* of the tables that want it: the first after `last`, or else the first */
+	Oid			last;
 } Visit;
 
 static Oid	locked;				/* the table that is being worked on */
+static bool gave_way;			/* a compaction was given up, since it was in somebody's way */
 
 /* Whether a lock cannot be had at once, since somebody holds or waits for one that conflicts with it. */
 static bool
@@ -98,7 +100,8 @@ is_in_the_way(void)
 	if (now - last < LOOK_US)
 		return false;
 	last = now;
-	return table_is_wanted() || database_is_wanted();
+	gave_way = table_is_wanted() || database_is_wanted();
+	return gave_way;
 }
 
 /* The tables of this database over stores that this server writes. */
@@ -136,7 +139,9 @@ look_after(Oid relid, Visit *visit)
 
 	lw_upkeep(relid, &next, &compact);
 	visit->next = Min(visit->next, next);
-	if (compact && !OidIsValid(visit->compact))
+	if (compact && (!OidIsValid(visit->compact) ||
+					(relid > visit->last) > (visit->compact > visit->last) ||
+					((relid > visit->last) == (visit->compact > visit->last) && relid < visit->compact)))
 		visit->compact = relid;
 }
 
@@ -153,6 +158,9 @@ compact(Oid relid)
 	/* the catalogs have been read: it keeps no row from being vacuumed meanwhile */
 	InvalidateCatalogSnapshot();
 	lw_maintain_compact(relid, is_in_the_way, &done);
+	SpinLockAcquire(&lw_area->board.mutex);
+	lw_area->board.compacted = MyDatabaseId;
+	SpinLockRelease(&lw_area->board.mutex);
 	TimestampDifference(start, GetCurrentTimestamp(), &seconds, &microseconds);
 	ereport(LOG,
 			(errmsg("automatic compaction of \"%s\": " UINT64_FORMAT " segments before, " UINT64_FORMAT " after, "
@@ -161,7 +169,7 @@ compact(Oid relid)
 					done.bytes_reclaimed, seconds, microseconds / 1000)));
 }
 
-/* Says in the log what went wrong with a table, once as long as it is the same, and goes on. */
+/* Says in the log what went wrong with a table, once as long as it is the same, and ends the transaction. */
 static void
 report_failure(MemoryContext context, Oid relid, const char *activity)
 {
@@ -170,11 +178,13 @@ report_failure(MemoryContext context, Oid relid, const char *activity)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	errcontext("%s", activity);
-	if (lw_stat_error(relid, error->message) || error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ? !gave_way : lw_stat_error(relid, error->message))
 		EmitErrorReport();
 	FlushErrorState();
 	FreeErrorData(error);
 	AbortCurrentTransaction();
+	if (gave_way)
+		ereport(LOG, (errmsg("%s was given up, since another session waits for the table or the database", activity)));
 }
 
 /* Does one table's work in a transaction of its own; passes over what it may not or need not do now. */
@@ -258,10 +268,11 @@ void
 lateweave_worker_main(Datum arg)
 {
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "lateweave worker", ALLOCSET_DEFAULT_SIZES);
-	Visit		visit = {GetCurrentTimestamp() + IDLE_VISIT_SECONDS * USECS_PER_SEC, InvalidOid};
-	Oid			relid;
+	Visit		visit = {GetCurrentTimestamp() + IDLE_VISIT_SECONDS * USECS_PER_SEC, InvalidOid, InvalidOid};
+	LwOrder		order;
 
-	memcpy(&relid, MyBgworkerEntry->bgw_extra, sizeof(relid));
+	memcpy(&order, MyBgworkerEntry->bgw_extra, sizeof(order));
+	visit.last = order.last;
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
@@ -272,8 +283,8 @@ lateweave_worker_main(Datum arg)
 	SetConfigOption("default_transaction_read_only", "false", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
 	MemoryContextSwitchTo(context);
-	if (OidIsValid(relid))
-		work_on(relid, true, &visit);
+	if (OidIsValid(order.compact))
+		work_on(order.compact, true, &visit);
 	else
 	{
 		look_after_all(context, &visit);

@@ -34,7 +34,16 @@ typedef struct LwBoard
 	Oid			visited;
 	TimestampTz next;			/* when it is due again */
 	Oid			compact;		/* a table whose store wants compaction, or InvalidOid */
+
+	Oid			compacted;		/* database in which the last compaction has come to its end, or InvalidOid */
 } LwBoard;
+
+/* What a worker is told, in its bgw_extra. */
+typedef struct LwOrder
+{
+	Oid			compact;		/* the table whose store it compacts; InvalidOid: it visits the database */
+	Oid			last;			/* of a visit: what was compacted last, so that others have their turn */
+} LwOrder;
 
 extern void lw_board_init(LwBoard *board);
 

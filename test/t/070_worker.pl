@@ -14,6 +14,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep time);
 
+$PostgreSQL::Test::Utils::timeout_default = 40;
+
 my $node = PostgreSQL::Test::Cluster->new('worker');
 $node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->append_conf('postgresql.conf', join("\n", 'fsync = off', "shared_preload_libraries = 'lateweave'",
@@ -130,7 +132,7 @@ subtest 'a bad store' => sub {
 	rename "$path/manifest.json", "$path/kept" or die "could not rename: $!";
 	ok(defined wait_in_log(qr/ERROR:  could not open ".*manifest\.json".*\n.*HINT.*\n.*CONTEXT:  lateweave: upkeep of public\.aaa/, $from), 'is in the log');
 	my $at = $session->query("SELECT lateweave_as_of('zzz')");
-	ok($node->poll_query_until('postgres', "SELECT lateweave_as_of('zzz') > '$at' + interval '2 s'"), 'the others go on');
+	ok($node->poll_query_until('postgres', "SELECT lateweave_as_of('zzz') > '$at'::timestamptz + interval '2 s'"), 'the others go on');
 	is(scalar(() = substr(slurp_file($node->logfile), $from) =~ /upkeep of public\.aaa/g), 1, 'and it is said once');
 	like($session->query("SELECT last_error FROM lateweave_stat WHERE source = 'aaa'::regclass"), qr/manifest\.json/, 'and kept as the last error');
 	rename "$path/kept", "$path/manifest.json" or die "could not rename: $!";
