@@ -146,7 +146,7 @@ sub compacting
 
 	$in->query("SELECT 1");
 	my $pid = 0;
-	foreach (1 .. 200)
+	foreach (1 .. 1200)
 	{
 		$pid = $session->query("SELECT coalesce((SELECT pid FROM pg_stat_activity WHERE datname = '$database' AND backend_type = 'lateweave worker'
 			AND query LIKE 'lateweave: compaction of %'), 0)");
