@@ -58,6 +58,13 @@
 #define LW_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
 #endif
 
+/* Which of the processes this one is, from 0. */
+#if PG_VERSION_NUM >= 170000
+#define LW_MY_PROC_NUMBER MyProcNumber
+#else
+#define LW_MY_PROC_NUMBER (MyProc->pgprocno)
+#endif
+
 /* A transactional message in the log, of nothing; returns the position after it. */
 #if PG_VERSION_NUM >= 170000
 #define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true, false)

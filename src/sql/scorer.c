@@ -21,6 +21,7 @@
 #include "server/pin.h"
 #include "server/prepared.h"
 #include "server/scoring.h"
+#include "server/stat.h"
 #include "sql/scorer.h"
 #include "store/idmap.h"
 
@@ -50,6 +51,7 @@ lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 {
 	memset(scorer, 0, sizeof(*scorer));
 	scorer->content = lw_pin(source);
+	lw_stat_scored = lw_stat_of(source);
 	if (scorer->content.section != NULL)
 		lw_choose_vectors(scorer->content.section, lw_source_lookup(source)->space, &scorer->vectors);
 	if (has_representation)
@@ -86,6 +88,7 @@ lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place)
 void
 lw_scorer_score(const LwScorer *scorer, const LwPlace *places, size_t count, size_t k, float4 *scores)
 {
+	lw_stat_scored->scores++;
 	if (scorer->content.section != NULL)
 		lw_score_rows(scorer->content.section, scorer->vector, &scorer->vectors.slab, places, count, scores);
 	else

@@ -283,7 +283,7 @@ sub check_case
 			'committed_at', extract(epoch FROM committed_at)::text, 'documents', documents,
 			'unnameable', unnameable, 'deleted', deleted, 'tokens', tokens, 'segments', segments,
 			'bytes', bytes)
-		FROM lateweave_sources WHERE source = 'source'::regclass AND error IS NULL AND array_remove(notes, 'no shared view') = '{}'
+		FROM lateweave_sources WHERE source = 'source'::regclass AND error IS NULL AND notes <@ ARRAY['no shared view', 'compaction recommended']
 		SQL
 	$script->add('as_of', "SELECT extract(epoch FROM lateweave_as_of('source'))");
 	foreach my $kernel (@kernels)
