@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "am/index.h"
 #include "kernel/maxsim.h"
 #include "server/area.h"
 #include "server/change.h"
@@ -72,6 +73,8 @@ _PG_init(void)
 	lw_stat_init();
 	lw_progress_init();
 	lw_change_init();
+	lw_index_options_init();
+	lw_index_depend_init();
 
 	DefineCustomStringVariable("lateweave.directory",
 							   "Directory under which relative paths of sources lie.",

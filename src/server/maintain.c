@@ -19,6 +19,7 @@
 #include "server/error.h"
 #include "server/maintain.h"
 #include "server/progress.h"
+#include "server/wait.h"
 #include "store/compact.h"
 #include "store/merge.h"
 #include "store/publish.h"
@@ -56,7 +57,9 @@ lw_rest(uint64 *balance, uint64 bytes)
 	{
 		double		ms = Min(lw_cost_delay * (double) *balance / PAGE_SIZE / lw_cost_limit, lw_cost_delay * 4);
 
+		pgstat_report_wait_start(lw_wait_events.compaction_delay);
 		pg_usleep((long) (ms * 1000));
+		pgstat_report_wait_end();
 		*balance = 0;
 	}
 }
@@ -174,7 +177,7 @@ replace(Work *work, LwError *error)
 		if (status == LW_OK)
 		{
 			work->result->segments_after = draft.nsegments;
-			(void) lw_store_reclaim(work->publishing.directory, &draft.manifest, &work->result->bytes_reclaimed, error);
+			lw_publish_reclaim(&work->publishing, &draft.manifest, &work->result->bytes_reclaimed);
 		}
 		lw_draft_free(&draft);
 	}
