@@ -127,7 +127,7 @@ my %known = map { $_ => 1 } map { $_->[1] =~ /\b((?:lateweave|maxsim)_?\w*)\(/g 
 my @forgotten = grep { !$known{$_} } split /\n/, $super->query(q(
 	SELECT DISTINCT proname FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 	JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'lateweave'
-	WHERE proname LIKE 'lateweave%' AND proname !~ '_support$|^lateweave_(list|encode|decode|fdw|distance)_?' AND prorettype <> 'event_trigger'::regtype AND prorettype <> 'trigger'::regtype));
+	WHERE proname LIKE 'lateweave%' AND proname !~ '(?:_support|_handler)$|^lateweave_(list|encode|decode|fdw|distance)_?' AND prorettype <> 'event_trigger'::regtype AND prorettype <> 'trigger'::regtype));
 is("@forgotten", 'lateweave_blob lateweave_cite lateweave_drop_store', 'no function was forgotten, but what is tested below');
 is($in{nobody}->query("SELECT count(*) FROM lateweave_cite('urna://sha256:" . '0' x 64 . '/sha256:' . '0' x 64 . "')"), 0, 'lateweave_cite looks at what one may read');
 like($in{$_}->error("SELECT lateweave_blob('kb', 0)"), $_ =~ /owner|reader/ ? qr/^ERROR:  (?!42501)/ : qr/42501/, "lateweave_blob for $_") foreach @roles;
