@@ -35,7 +35,7 @@ $in->query(q(ALTER FOREIGN TABLE laws.vectors OWNER TO keeper; GRANT SELECT ON l
 
 # What is to be the same after a restore.
 my $what = q(SELECT string_agg(line, E'\n' ORDER BY line) FROM (
-	SELECT concat_ws(' ', ftrelid::regclass, ftoptions, obj_description(ftrelid), relowner::regrole, relacl) AS line FROM pg_foreign_table JOIN pg_class c ON c.oid = ftrelid
+	SELECT concat_ws(' ', ftrelid::regclass, (SELECT array_agg(o ORDER BY o) FROM unnest(ftoptions) o), obj_description(ftrelid), relowner::regrole, relacl) AS line FROM pg_foreign_table JOIN pg_class c ON c.oid = ftrelid
 	UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
 	UNION ALL SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'laws.laws'::regclass
 	UNION ALL SELECT pg_get_viewdef('laws.best'::regclass) UNION ALL SELECT l::text FROM laws.laws l
@@ -50,8 +50,9 @@ sub restore
 	my ($to, $format, $file) = @_;
 
 	$node->safe_psql('postgres', "CREATE DATABASE $to");
+	my ($out, $err);
 	return IPC::Run::run($format eq 'plain' ? [ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($to), '-f', $file ] :
-		  [ 'pg_restore', '--exit-on-error', '-d', $node->connstr($to), $file ], '>' => \my $out, '2>' => \my $err) ? '' : "failed: $err";
+		  [ 'pg_restore', '--exit-on-error', '-d', $node->connstr($to), $file ], '>' => \$out, '2>' => \$err) ? '' : "failed: $err";
 }
 
 foreach my $format ('plain', 'custom')
