@@ -139,6 +139,8 @@ score_store(LwRanking *ranking, bool in_full)
 	uint32		ordinal = 0;
 	LwPlace		place;
 
+	lw_stat_scored = ranking->scorer->counts;
+	lw_stat_scored->scores += !in_full;
 	block->count = 0;
 	for (place.segment = 0; place.segment < view->manifest.nsegments; place.segment++)
 	{
@@ -170,11 +172,16 @@ search_section(LwRanking *ranking)
 	LwVectorQuery *query = lw_prepare_normalized(ranking->query->values, ranking->query->dimension);
 	LwVectorHit *hits = palloc_array(LwVectorHit, ranking->room);
 	LwNearest	nearest;
+	instr_time	start;
 	size_t		i;
 
+	INSTR_TIME_SET_CURRENT(start);
 	lw_nearest_begin(&nearest, hits, ranking->room);
 	lw_nearest_scan(&nearest, query, slab, 0, slab->rows);
 	ranking->count = lw_nearest_finish(&nearest);
+	lw_stat_scored = ranking->scorer->counts;
+	lw_stat_scored->scores++;
+	lw_count_rows(slab, slab->rows, &start);
 	for (i = 0; i < ranking->count; i++)
 		ranking->keys[i] = lw_rank_descending(hits[i].score, (uint32) hits[i].row);
 	pfree(hits);
@@ -186,13 +193,17 @@ score_section(LwRanking *ranking)
 {
 	const LwVectorSlab *slab = &ranking->scorer->vectors.slab;
 	LwVectorQuery *query = lw_prepare_normalized(ranking->query->values, ranking->query->dimension);
+	instr_time	start;
 	size_t		done;
 
+	INSTR_TIME_SET_CURRENT(start);
 	for (done = 0; done < slab->rows; done += BLOCK)
 	{
 		CHECK_FOR_INTERRUPTS();
 		lw_vectors_score(query, slab, done, Min(slab->rows - done, BLOCK), ranking->scores + done);
 	}
+	lw_stat_scored = ranking->scorer->counts;
+	lw_count_rows(slab, slab->rows, &start);
 }
 
 /* Makes the first batch. */

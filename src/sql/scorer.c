@@ -51,7 +51,7 @@ lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 {
 	memset(scorer, 0, sizeof(*scorer));
 	scorer->content = lw_pin(source);
-	lw_stat_scored = lw_stat_of(source);
+	lw_stat_scored = scorer->counts = lw_stat_of(source);
 	if (scorer->content.section != NULL)
 		lw_choose_vectors(scorer->content.section, lw_source_lookup(source)->space, &scorer->vectors);
 	if (has_representation)

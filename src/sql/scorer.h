@@ -16,6 +16,7 @@
 #include "sql/multivector.h"
 #include "server/section_scoring.h"
 #include "server/source.h"
+#include "server/stat.h"
 
 /* A source as the statement sees it, and a query that fits it. Valid until the next query is prepared. */
 typedef struct LwScorer
@@ -24,6 +25,7 @@ typedef struct LwScorer
 	LwQuery    *query;			/* of a store */
 	LwVectorQuery *vector;		/* of a section file */
 	LwSectionVectors vectors;	/* likewise: what it scores */
+	LwStatCounts *counts;		/* where what is scored is counted */
 } LwScorer;
 
 /*

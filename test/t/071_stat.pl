@@ -49,13 +49,18 @@ subtest 'counts' => sub {
 	$session->query("SET track_io_timing = on; SELECT lateweave_score('s', '$Q', 'd1'); RESET track_io_timing");
 	cmp_ok(stat_of('score_time', 's'), '>', $before, 'but with track_io_timing');
 
+	$session->query(q(CREATE TABLE ids (id text); INSERT INTO ids SELECT 'd' || i FROM generate_series(1, 100) i; CREATE INDEX ON ids USING lateweave (id)));
+	$before = stat_of('scores', 's');
+	$session->query("SET enable_seqscan = off; SET enable_sort = off; SELECT id FROM ids ORDER BY id \@# maxsim_query('s', '$Q') LIMIT 3; RESET enable_seqscan; RESET enable_sort");
+	is(stat_of('scores', 's'), $before + 4, 'an index scan is a call, and each of its rows');
+
 	# what others count is added when their statement ends, within a transaction, too
 	my $other = LwSession->new($node);
 	$other->query("BEGIN; SELECT lateweave_score('s', '$Q', 'd1')");
-	is(stat_of('scores', 's'), 15, 'before the transaction ends');
+	is(stat_of('scores', 's'), $before + 5, 'before the transaction ends');
 	$other->error("SELECT lateweave_score('s', '[[1]]', 'd1')");
 	$other->query('ROLLBACK');
-	is(stat_of('scores', 's'), 15, 'what failed before it scored');
+	is(stat_of('scores', 's'), $before + 5, 'what failed before it scored');
 	my $reloads = stat_of('view_reloads', 's');
 	$session->query(q(DELETE FROM s WHERE id = 'd100'));
 	$other->query("SELECT lateweave_score('s', '$Q', 'd1')");

@@ -45,14 +45,15 @@ sub read_json
 	return JSON::PP->new->utf8->decode(read_bytes($path));
 }
 
-# A server with the extension; settings are lines of its postgresql.conf.
+# A server with the extension; settings are lines of its postgresql.conf. The worker leaves the stores alone unless they say otherwise.
 sub start_node
 {
 	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-	$node->append_conf('postgresql.conf', join("\n", 'fsync = off', @settings));
+	$node->append_conf('postgresql.conf', join("\n", 'fsync = off', 'lateweave.heartbeat = 0',
+			'lateweave.compact_segments = 1000000', 'lateweave.compact_deleted_fraction = 1', @settings));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION lateweave');
 	return $node;
