@@ -390,6 +390,56 @@ COMMENT ON OPERATOR @# (uuid, maxsim_query) IS
 'minus the score of the document in the query''s source; infinity when absent';
 
 /* ---------------------------------------------------------------------------
+ * Indexes in whose order rows come by the scores of their documents
+ */
+
+CREATE FUNCTION lateweave_index_handler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+CREATE ACCESS METHOD lateweave TYPE INDEX HANDLER lateweave_index_handler;
+
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING lateweave AS
+	OPERATOR 1 @# (text, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS varchar_ops DEFAULT FOR TYPE varchar USING lateweave AS
+	OPERATOR 1 @# (varchar, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING lateweave AS
+	OPERATOR 1 @# (uuid, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE smallint USING lateweave AS
+	OPERATOR 1 @# (smallint, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE integer USING lateweave AS
+	OPERATOR 1 @# (integer, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE bigint USING lateweave AS
+	OPERATOR 1 @# (bigint, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+
+COMMENT ON FUNCTION lateweave_index_handler(internal) IS
+'handler of the access method lateweave';
+COMMENT ON ACCESS METHOD lateweave IS
+'rows in the order of id @# maxsim_query(source, query): CREATE INDEX ON table USING lateweave (id) WITH (source = ''schema.foreign_table''). A scan ranks the query''s source, exactly, and looks the rows of its documents up; rows whose document is absent come last, those without id after them. source is for estimates and makes the index depend on the foreign table; without a schema it is in that of the indexed table. The index holds ids and rows, no vectors; ids past 512 bytes only as hashes. One column or expression; neither unique nor clustered';
+COMMENT ON OPERATOR CLASS text_ops USING lateweave IS
+'ids of type text, whose text form names the document';
+COMMENT ON OPERATOR FAMILY text_ops USING lateweave IS
+'ids of type text';
+COMMENT ON OPERATOR CLASS varchar_ops USING lateweave IS
+'ids of type varchar, whose text form names the document';
+COMMENT ON OPERATOR FAMILY varchar_ops USING lateweave IS
+'ids of type varchar';
+COMMENT ON OPERATOR CLASS uuid_ops USING lateweave IS
+'ids of type uuid, whose text form names the document';
+COMMENT ON OPERATOR FAMILY uuid_ops USING lateweave IS
+'ids of type uuid';
+COMMENT ON OPERATOR CLASS int2_ops USING lateweave IS
+'ids of type smallint, whose text form names the document';
+COMMENT ON OPERATOR FAMILY int2_ops USING lateweave IS
+'ids of type smallint';
+COMMENT ON OPERATOR CLASS int4_ops USING lateweave IS
+'ids of type integer, whose text form names the document';
+COMMENT ON OPERATOR FAMILY int4_ops USING lateweave IS
+'ids of type integer';
+COMMENT ON OPERATOR CLASS int8_ops USING lateweave IS
+'ids of type bigint, whose text form names the document';
+COMMENT ON OPERATOR FAMILY int8_ops USING lateweave IS
+'ids of type bigint';
+
+/* ---------------------------------------------------------------------------
  * Scoring sets of documents
  */
 
@@ -729,14 +779,29 @@ CREATE FUNCTION lateweave_as_of(source regclass) RETURNS timestamptz
 CREATE FUNCTION lateweave_list_sources(OUT source regclass, OUT kind text, OUT path text, OUT corpus text,
 	OUT encoding text, OUT dimension numeric, OUT encoder text, OUT store_id text, OUT commit numeric,
 	OUT committed_at timestamptz, OUT lag interval, OUT documents bigint, OUT unnameable bigint,
-	OUT deleted bigint, OUT tokens bigint, OUT segments bigint, OUT bytes bigint, OUT notes text[],
+	OUT deleted bigint, OUT tokens bigint, OUT segments bigint, OUT bytes bigint, OUT pending bigint,
+	OUT derived_bytes bigint, OUT unassigned bigint, OUT trained_at timestamptz, OUT notes text[],
 	OUT error text) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
 CREATE FUNCTION lateweave_kernels(OUT kernel text, OUT available boolean, OUT active boolean) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE ROWS 4;
 
+CREATE FUNCTION lateweave_list_stat(OUT source regclass, OUT scores bigint, OUT documents bigint, OUT tokens bigint,
+	OUT bytes_read bigint, OUT score_time double precision, OUT view_reloads bigint, OUT commits bigint,
+	OUT transactions_per_commit double precision, OUT compactions bigint, OUT last_error text,
+	OUT last_error_at timestamptz, OUT stats_reset timestamptz) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
+CREATE FUNCTION lateweave_stat_reset() RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
+REVOKE EXECUTE ON FUNCTION lateweave_stat_reset() FROM PUBLIC;
+CREATE FUNCTION lateweave_list_progress(OUT pid integer, OUT source regclass, OUT phase text, OUT done bigint,
+	OUT total bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100 ROWS 2;
+
 CREATE VIEW lateweave_sources AS SELECT * FROM lateweave_list_sources();
-GRANT SELECT ON lateweave_sources TO PUBLIC;
+CREATE VIEW lateweave_stat AS SELECT * FROM lateweave_list_stat();
+CREATE VIEW lateweave_progress AS SELECT * FROM lateweave_list_progress();
+GRANT SELECT ON lateweave_sources, lateweave_stat, lateweave_progress TO PUBLIC;
 
 COMMENT ON FUNCTION lateweave_as_of(regclass) IS
 'committed_at of the commit that this statement sees: every write committed before it is in the answers; infinity past the range of timestamptz';
@@ -745,7 +810,17 @@ COMMENT ON FUNCTION lateweave_list_sources() IS
 COMMENT ON FUNCTION lateweave_kernels() IS
 'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
 COMMENT ON VIEW lateweave_sources IS
-'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at. notes: unprotected = no store_id is recorded; no shared view = each session reads the manifest for itself, since the library is not preloaded';
+'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at; pending the changes that are written but not published, of running transactions too; derived_bytes the files that sessions share of what they would compute. unassigned (documents without candidate codes) and trained_at are NULL without candidate codes. notes: unprotected = no store_id is recorded; compaction recommended = past lateweave.compact_segments or lateweave.compact_deleted_fraction; undecided changes = see lateweave_settle; no shared view = each session reads the manifest for itself, since the library is not preloaded';
+COMMENT ON FUNCTION lateweave_list_stat() IS
+'the rows of the view lateweave_stat';
+COMMENT ON FUNCTION lateweave_stat_reset() IS
+'sets what lateweave_stat counts in this database to 0. For superusers, and whom they grant it to';
+COMMENT ON FUNCTION lateweave_list_progress() IS
+'the rows of the view lateweave_progress';
+COMMENT ON VIEW lateweave_stat IS
+'what has been done with each source that the current user may read (all of them for members of pg_read_all_stats) since the server started or lateweave_stat_reset() was called; added when a statement ends. scores counts calls of functions and operators, each row''s for itself; documents and tokens what they scored, bytes_read what the vectors of those take, in memory or not; score_time is in ms: that of scores one at a time is measured only with track_io_timing; view_reloads the commits that sessions took up, each session''s first included; commits and compactions what sessions and the worker published by this foreign table. No rows where nothing is shared, since the library is not preloaded (from PostgreSQL 17 on it need not be)';
+COMMENT ON VIEW lateweave_progress IS
+'running compactions, bulk loads, verifications and builds of this database, as far as they are the current user''s own or those of a source that it may read (all of them for members of pg_read_all_stats). The phase names the unit of done and total; total is NULL when it is not known, source for the build of a section file. No rows where nothing is shared';
 
 /* ---------------------------------------------------------------------------
  * The foreign-data wrapper: a vector store is a foreign table of id and tokens,

@@ -58,11 +58,32 @@
 #define LW_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
 #endif
 
+/* Which of the processes this one is, from 0. */
+#if PG_VERSION_NUM >= 170000
+#define LW_MY_PROC_NUMBER MyProcNumber
+#else
+#define LW_MY_PROC_NUMBER (MyProc->pgprocno)
+#endif
+
 /* A transactional message in the log, of nothing; returns the position after it. */
 #if PG_VERSION_NUM >= 170000
 #define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true, false)
 #else
 #define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true)
+#endif
+
+/* The next datum of a sort, in the caller's memory. */
+#if PG_VERSION_NUM >= 160000
+#define lw_tuplesort_getdatum(sort, datum, is_null) tuplesort_getdatum(sort, true, true, datum, is_null, NULL)
+#else
+#define lw_tuplesort_getdatum(sort, datum, is_null) tuplesort_getdatum(sort, true, datum, is_null, NULL)
+#endif
+
+/* Has the planner take any other path before this one; its costs are infinite, too. */
+#if PG_VERSION_NUM >= 180000
+#define lw_disable_path(path) ((path)->disabled_nodes = 2)
+#else
+#define lw_disable_path(path) ((void) 0)
 #endif
 
 /*

@@ -11,17 +11,22 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "am/index.h"
 #include "kernel/maxsim.h"
+#include "server/area.h"
 #include "server/change.h"
 #include "server/derived.h"
 #include "server/fault.h"
 #include "server/maintain.h"
 #include "server/path.h"
 #include "server/pin.h"
-#include "server/recovery.h"
+#include "server/progress.h"
 #include "server/section.h"
 #include "server/shared.h"
 #include "server/source.h"
+#include "server/stat.h"
+#include "server/upkeep.h"
+#include "server/worker.h"
 
 PG_MODULE_MAGIC;
 
@@ -65,7 +70,11 @@ _PG_init(void)
 	lw_derived_init();
 	lw_source_init();
 	lw_pin_init();
+	lw_stat_init();
+	lw_progress_init();
 	lw_change_init();
+	lw_index_options_init();
+	lw_index_depend_init();
 
 	DefineCustomStringVariable("lateweave.directory",
 							   "Directory under which relative paths of sources lie.",
@@ -108,8 +117,33 @@ _PG_init(void)
 							 PGC_USERSET,
 							 GUC_UNIT_MS,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("lateweave.heartbeat",
+							"Time after which the worker commits a store that nobody has changed.",
+							"It moves the time up to which answers hold all writes. 0 turns it off. A foreign table's option of this name comes first.",
+							&lw_heartbeat,
+							60, 0, LW_MAX_HEARTBEAT,
+							PGC_SIGHUP,
+							GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("lateweave.compact_segments",
+							"Segments past which the worker compacts a store.",
+							"A foreign table's option of this name comes first.",
+							&lw_compact_segments,
+							32, 0, LW_MAX_COMPACT_SEGMENTS,
+							PGC_SIGHUP,
+							0,
+							NULL, NULL, NULL);
+	DefineCustomRealVariable("lateweave.compact_deleted_fraction",
+							 "Fraction of deleted and replaced documents past which the worker compacts a store.",
+							 "A foreign table's option of this name comes first.",
+							 &lw_compact_deleted_fraction,
+							 0.2, 0, 1,
+							 PGC_SIGHUP,
+							 0,
+							 NULL, NULL, NULL);
 	lw_fault_init();
-	lw_recovery_init();
+	lw_area_init();
 	lw_shared_init();
+	lw_worker_init();
 	MarkGUCPrefixReserved("lateweave");
 }

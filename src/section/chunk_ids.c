@@ -272,3 +272,9 @@ lw_chunk_twin(LwSectionFile *file, size_t ordinal, size_t *twin, LwError *error)
 	*twin = row == 0 ? SIZE_MAX : (size_t) row - 1;
 	return LW_OK;
 }
+
+uint64_t
+lw_chunk_derived_bytes(const LwSectionFile *file)
+{
+	return file->parts->kept.file == NULL ? 0 : file->parts->kept.file->map->size;
+}

@@ -35,6 +35,9 @@ extern LwStatus lw_chunk_find(LwSectionFile *file, LwBytes id, size_t *ordinal, 
 /* The next chunk with the id of this one; SIZE_MAX when there is none. */
 extern LwStatus lw_chunk_twin(LwSectionFile *file, size_t ordinal, size_t *twin, LwError *error);
 
+/* Bytes of the derived file that has the ids; 0 when none is in use. */
+extern uint64_t lw_chunk_derived_bytes(const LwSectionFile *file);
+
 /* The JSON text of 0x05 after its checks.  Nothing else depends on these. */
 extern LwStatus lw_section_provenance(LwSectionFile *file, LwBytes *json, LwError *error);
 

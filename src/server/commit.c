@@ -151,6 +151,7 @@ warn(const LwStage *stage, const LwError *error)
 	{
 		char	   *why = lw_error_message(error);
 
+		(void) lw_stat_error(stage->relid, why);
 		ereport(WARNING,
 				(errcode(lw_error_code(error)),
 				 errmsg("the transaction has committed, but its changes of \"%s\" are not published yet", stage->path),
@@ -198,6 +199,7 @@ publish(LwStage *stage)
 	{
 		status = lw_publish_round(&publishing, stage->intent.number, &error);
 		lw_publish_unlock(&publishing);
+		lw_publish_count(&publishing, stage->counts);
 	}
 	if (status != LW_OK)
 	{

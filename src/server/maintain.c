@@ -12,11 +12,13 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
+#include "storage/procsignal.h"
 #include "utils/lsyscache.h"
 
 #include "server/change.h"
 #include "server/error.h"
 #include "server/maintain.h"
+#include "server/progress.h"
 #include "server/wait.h"
 #include "store/compact.h"
 #include "store/merge.h"
@@ -39,27 +41,38 @@ typedef struct Work
 	uint64		bulk;
 	int			hold;			/* descriptor of lw_compacting_hold */
 	LwManifestSegment entry;
-	uint64		balance;		/* pages since the last rest */
+	uint64		balance;		/* of lw_rest */
+	bool		(*leave) (void);
 	LwCompaction *result;
 } Work;
 
-/* Rests as the settings say; whether the copying is to end. */
-static bool
-rest(void *arg, uint64_t bytes)
+void
+lw_rest(uint64 *balance, uint64 bytes)
 {
-	Work	   *work = arg;
-
-	work->balance += bytes / PAGE_SIZE + 1;
-	if (lw_cost_limit > 0 && lw_cost_delay > 0 && work->balance >= (uint64) lw_cost_limit)
+	/* DROP DATABASE, for one, waits until every process has answered */
+	if (ProcSignalBarrierPending)
+		ProcessProcSignalBarrier();
+	*balance += bytes;
+	if (lw_cost_limit > 0 && lw_cost_delay > 0 && *balance >= (uint64) lw_cost_limit * PAGE_SIZE)
 	{
-		double		ms = Min(lw_cost_delay * (double) work->balance / lw_cost_limit, lw_cost_delay * 4);
+		double		ms = Min(lw_cost_delay * (double) *balance / PAGE_SIZE / lw_cost_limit, lw_cost_delay * 4);
 
 		pgstat_report_wait_start(lw_wait_events.compaction_delay);
 		pg_usleep((long) (ms * 1000));
 		pgstat_report_wait_end();
-		work->balance = 0;
+		*balance = 0;
 	}
-	return QueryCancelPending || ProcDiePending;
+}
+
+/* Between two pieces of the copy; whether it is to end. */
+static bool
+pause_copy(void *arg, uint64_t bytes)
+{
+	Work	   *work = arg;
+
+	lw_progress_add(bytes);
+	lw_rest(&work->balance, bytes);
+	return QueryCancelPending || ProcDiePending || (work->leave != NULL && work->leave());
 }
 
 /* The table's store, which this server may write; ERROR else. */
@@ -175,7 +188,7 @@ replace(Work *work, LwError *error)
 static LwStatus
 compact(Work *work, LwError *error)
 {
-	LwCopyControl control = {rest, NULL, work};
+	LwCopyControl control = {pause_copy, NULL, work};
 	char		name[LW_NAME_SIZE];
 	LwStatus	status;
 	bool		needed = false;
@@ -204,6 +217,7 @@ compact(Work *work, LwError *error)
 	if (status != LW_OK || !needed)
 		return status;
 
+	lw_progress_phase(LW_PHASE_COMPACT_COPY, lw_view_bytes(work->view));
 	status = lw_bulk_make(work->pending, work->bulk, name, &work->staging, error);
 	if (status != LW_OK)
 	{
@@ -212,10 +226,12 @@ compact(Work *work, LwError *error)
 	}
 	status = lw_compact_copy(work->view, work->publishing.directory, work->staging, work->entry.id, &control,
 							 &work->entry, error);
+	lw_progress_phase(LW_PHASE_COMPACT_WAIT, 0);
 	if (status == LW_OK)
 		status = lw_publish_lock(&work->publishing, 0, &done, error);
 	if (status != LW_OK)
 		return status;
+	lw_progress_phase(LW_PHASE_COMPACT_PUBLISH, 0);
 	status = replace(work, error);
 	lw_publish_unlock(&work->publishing);
 	work->result->documents = work->entry.documents;
@@ -258,14 +274,16 @@ count_documents(Work *work)
 }
 
 void
-lw_maintain_compact(Oid relid, LwCompaction *compaction)
+lw_maintain_compact(Oid relid, bool (*leave) (void), LwCompaction *compaction)
 {
+	LwStatCounts *counts = lw_stat_of(relid);
 	Work		work = {0};
 	LwError		error;
 	LwStatus	status;
 
 	memset(compaction, 0, sizeof(*compaction));
 	work.result = compaction;
+	work.leave = leave;
 	work.staging.fd = work.hold = work.pending.fd = -1;
 	if (!pg_strong_random(&work.bulk, sizeof(work.bulk)))
 		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not make a random number")));
@@ -273,14 +291,47 @@ lw_maintain_compact(Oid relid, LwCompaction *compaction)
 	open_store(relid, true, &work.publishing, &work.identity);
 	lw_sync_enabled = enableFsync;
 	lw_error_path(&error, NULL, work.publishing.path);
+	lw_progress_begin(relid, LW_PHASE_COMPACT_WAIT, 0);
 	status = compact(&work, &error);
+	lw_progress_end();
 	if (status == LW_OK)
 		count_documents(&work);
 	end(&work);
+	counts->compactions += status == LW_OK;
 	if (status == LW_OUTDATED)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("another compaction of \"%s\" is running or has come first", get_rel_name(relid))));
+	if (status != LW_OK)
+	{
+		if (status != LW_CANCELLED)
+			(void) lw_stat_error(relid, lw_error_message(&error));
+		lw_report(ERROR, &error);
+	}
+}
+
+void
+lw_maintain_publish(Oid relid, bool heartbeat)
+{
+	LwStatCounts *counts = lw_stat_of(relid);
+	LwPublishing publishing;
+	LwManifest	identity;
+	LwError		error;
+	LwStatus	status;
+	bool		done;
+
+	open_store(relid, true, &publishing, &identity);
+	publishing.heartbeat = heartbeat;
+	lw_error_path(&error, NULL, publishing.path);
+	status = lw_publish_lock(&publishing, 0, &done, &error);
+	if (status == LW_OK)
+	{
+		status = lw_publish_round(&publishing, 0, &error);
+		lw_publish_unlock(&publishing);
+		lw_publish_count(&publishing, counts);
+	}
+	lw_publish_close(&publishing);
+	lw_manifest_free(&identity);
 	if (status != LW_OK)
 		lw_report(ERROR, &error);
 }

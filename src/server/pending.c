@@ -253,6 +253,39 @@ lw_pending_follow(LwSource *source, LwContent *content, LwError *error)
 	return status;
 }
 
+void
+lw_pending_count(const LwSource *source, LwPendingCount *count)
+{
+	LwDirectory store = {-1, source->path};
+	LwIntents	intents;
+	LwFate	   *fates;
+	const char *message;
+	LwError		ignored;
+	uint64		token;
+	bool		gone;
+	size_t		i;
+
+	memset(count, 0, sizeof(*count));
+	if (source->store == NULL || !lw_shared_pending(source->store, &token))
+		return;
+	store.fd = open(source->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store.fd < 0)
+		return;
+	ignored.path[0] = '\0';
+	if (read_intents(store, &intents, &gone, &ignored) != LW_OK)
+		intents.count = 0;
+	close(store.fd);
+	fates = palloc(sizeof(LwFate) * (intents.count + 1));
+	if (!gone && lw_judge_all(&intents, fates, &message))
+	{
+		count->changes = intents.count;
+		for (i = 0; i < intents.count; i++)
+			count->undecided += fates[i] == LW_FATE_UNDECIDED || fates[i] == LW_FATE_FOREIGN;
+	}
+	pfree(fates);
+	lw_intents_free(&intents);
+}
+
 LwView *
 lw_pending_current(LwStage *stage)
 {

@@ -19,6 +19,16 @@
  */
 extern LwStatus lw_pending_follow(LwSource *source, LwContent *content, LwError *error);
 
+/* How many changes are pending in a source's store, those still undecided among them; an error counts none. */
+typedef struct LwPendingCount
+{
+	uint64		changes;
+	uint64		undecided;		/* of those: which this server cannot judge */
+} LwPendingCount;
+
+/* May raise when memory or the commit log cannot be read. */
+extern void lw_pending_count(const LwSource *source, LwPendingCount *count);
+
 /* What a store holds now for the current transaction, with all that it has staged; kept by the stage. */
 extern LwView *lw_pending_current(LwStage *stage);
 

@@ -27,6 +27,7 @@
 #include "server/pending.h"
 #include "server/pin.h"
 #include "server/stage.h"
+#include "server/stat.h"
 
 #define MAX_PINS 1024
 
@@ -270,6 +271,15 @@ pin_source(Oid relid, Oid role, LwContent *content, LwError *error)
 	return LW_OK;
 }
 
+/* Raises why a source cannot be read, and notes it. */
+static void
+report(Oid relid, const LwError *error)
+{
+	(void) lw_stat_of(relid);
+	(void) lw_stat_error(relid, lw_error_message(error));
+	lw_report(ERROR, error);
+}
+
 LwContent
 lw_pin(Oid relid)
 {
@@ -278,7 +288,7 @@ lw_pin(Oid relid)
 
 	error.path[0] = '\0';
 	if (pin_source(relid, GetUserId(), &content, &error) != LW_OK)
-		lw_report(ERROR, &error);
+		report(relid, &error);
 	return content;
 }
 
@@ -310,7 +320,7 @@ lw_pin_checked(Oid relid)
 
 	error.path[0] = '\0';
 	if (pin_source(relid, InvalidOid, &content, &error) != LW_OK)
-		lw_report(ERROR, &error);
+		report(relid, &error);
 	return content;
 }
 

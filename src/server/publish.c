@@ -24,6 +24,7 @@
 #include "server/publish.h"
 #include "server/wait.h"
 #include "server/registry.h"
+#include "server/worker.h"
 #include "store/changes.h"
 #include "store/derived.h"
 #include "store/merge.h"
@@ -358,6 +359,7 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 	int			attempt;
 
 	lw_sync_enabled = enableFsync;
+	publishing->published = false;
 	publishing->transactions = publishing->settled = publishing->undecided = publishing->foreign = 0;
 	lw_error_path(error, NULL, publishing->path);
 	status = lw_pending_open(publishing->directory, true, &pending, &there, error);
@@ -380,6 +382,7 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 		}
 		if (status == LW_OK)
 		{
+			publishing->published = true;
 			publishing->transactions = sorted.count;
 			status = lw_round_end(pending, error);
 		}
@@ -388,6 +391,13 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 	free_sorted(&sorted);
 	close(pending.fd);
 	return status;
+}
+
+void
+lw_publish_count(const LwPublishing *publishing, LwStatCounts *counts)
+{
+	counts->commits += publishing->published;
+	counts->transactions += publishing->transactions;
 }
 
 void
@@ -439,6 +449,7 @@ void
 lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 {
 	LwPublishing publishing;
+	LwString	own_id;
 	LwStatus	status;
 	LwError		error;
 	bool		done;
@@ -448,7 +459,10 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 	if (store->settled && (!lw_shared_available() || lw_shared_is_settled(store)))
 		return;
 	lw_registry_add(store, path);
-	lw_publish_open(&publishing, store, path, store_id);
+	/* the caller's may go with the view that it is of, when that is followed */
+	own_id.data = pnstrdup(store_id.data, store_id.size);
+	own_id.size = store_id.size;
+	lw_publish_open(&publishing, store, path, own_id);
 	settled = publishing.shared != NULL ? lw_shared_settled(publishing.shared) : store->settled;
 	if (settled)
 	{
@@ -461,6 +475,7 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 		status = settle(&publishing, &error);
 		lw_publish_unlock(&publishing);
 	}
+	lw_worker_call();
 	if (status == LW_OK && publishing.undecided == 0)
 		set_settled(&publishing, true);
 	lw_publish_close(&publishing);

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "server/shared.h"
+#include "server/stat.h"
 #include "store/follow.h"
 #include "store/pending.h"
 
@@ -34,7 +35,8 @@ typedef struct LwPublishing
 	LwUndecided undecided_are;
 
 	/* how it went */
-	uint64		transactions;	/* that were published */
+	bool		published;		/* there was a commit */
+	uint64		transactions;	/* in it */
 	uint64		settled;		/* that could not be judged, but were published or discarded */
 	uint64		undecided;		/* that could not, and were left */
 	uint64		foreign;		/* of those: of another cluster */
@@ -63,6 +65,9 @@ extern void lw_publish_reclaim(LwPublishing *publishing, const LwManifest *manif
  * what a crash left.  ERROR 55006, 55000 as long as there are changes that it cannot judge.
  */
 extern void lw_publish_settle_once(LwStore *store, const char *path, LwString store_id);
+
+/* Counts what a round has published. */
+extern void lw_publish_count(const LwPublishing *publishing, LwStatCounts *counts);
 
 /* Opens a store's directory, for publishing to it.  Raises. */
 extern void lw_publish_open(LwPublishing *publishing, LwStore *store, const char *path, LwString store_id);

@@ -1,20 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * recovery.c
- *	  A short worker at server start that settles what a crash left in stores.
+ *	  Settling what a crash left in stores, when the server starts.
  *
- * It runs once recovery has ended, so on a standby at its promotion.  It knows
- * the stores by the registry and is in no database.  What it does not manage is done
- * before the first change of the store.
+ * The stores are known by the registry, whatever database they belong to.  What cannot be
+ * settled now is, before the first change of the store.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "libpq/pqsignal.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
-#include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -22,8 +18,6 @@
 #include "server/publish.h"
 #include "server/recovery.h"
 #include "server/registry.h"
-
-PGDLLEXPORT void lateweave_recovery_main(Datum arg);
 
 /* Settles one store; raises. */
 static void
@@ -63,15 +57,15 @@ settle_store(const char *path)
 }
 
 void
-lateweave_recovery_main(Datum arg)
+lw_recovery_settle(void)
 {
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "lateweave recovery", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ResourceOwner owner = CurrentResourceOwner;
 	List	   *paths;
 	ListCell   *cell;
 
-	BackgroundWorkerUnblockSignals();
 	CurrentResourceOwner = ResourceOwnerCreate(NULL, "lateweave recovery");
-	MemoryContextSwitchTo(context);
 	paths = lw_registry_list();
 	foreach(cell, paths)
 	{
@@ -91,22 +85,11 @@ lateweave_recovery_main(Datum arg)
 		PG_END_TRY();
 		CHECK_FOR_INTERRUPTS();
 	}
-	proc_exit(0);
-}
-
-void
-lw_recovery_init(void)
-{
-	BackgroundWorker worker = {0};
-
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	strlcpy(worker.bgw_name, "lateweave recovery", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "lateweave recovery", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "lateweave", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "lateweave_recovery_main", BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
-	RegisterBackgroundWorker(&worker);
+	ResourceOwnerRelease(CurrentResourceOwner, RESOURCE_RELEASE_BEFORE_LOCKS, false, true);
+	ResourceOwnerRelease(CurrentResourceOwner, RESOURCE_RELEASE_LOCKS, false, true);
+	ResourceOwnerRelease(CurrentResourceOwner, RESOURCE_RELEASE_AFTER_LOCKS, false, true);
+	ResourceOwnerDelete(CurrentResourceOwner);
+	CurrentResourceOwner = owner;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }

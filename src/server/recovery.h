@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * recovery.h
- *	  A short worker at server start that settles what a crash left in stores.
+ *	  Settling what a crash left in stores, when the server starts.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef LW_SERVER_RECOVERY_H
 #define LW_SERVER_RECOVERY_H
 
-/* Registers the worker when the library is being preloaded. */
-extern void lw_recovery_init(void);
+/* Settles every store that this server has written; what fails is said in the log. */
+extern void lw_recovery_settle(void);
 
 #endif							/* LW_SERVER_RECOVERY_H */

@@ -12,20 +12,22 @@
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "storage/bufmgr.h"
 #include "utils/float.h"
 
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/scoring.h"
+#include "server/stat.h"
 #include "store/ahead.h"
 
 /* Documents and tokens handed to the kernel at a time; between two of them a query can be cancelled. */
 #define BLOCK_DOCUMENTS 64
 #define BLOCK_TOKENS 131072
 
-/* Since the last lw_report_kernel_time; kept only while DEBUG1 messages are wanted. */
-static instr_time kernel_time;
-static uint64 kernel_documents;
+/* Since the last lw_report_kernel_time. */
+static LwStatCounts reported;
+static uint64 reported_commit;
 
 void
 lw_check_dimension(const LwView *view, int dimension)
@@ -96,15 +98,35 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
 }
 
+/* Counts what was scored. */
+static void
+count_scored(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+{
+	size_t		bytes = tokens * view->segments[0]->row_size;
+
+	if (view->manifest.encoding == LW_INT8)
+		bytes += tokens * sizeof(float4);
+	lw_stat_scored->documents += documents;
+	lw_stat_scored->tokens += tokens;
+	lw_stat_scored->bytes += bytes;
+	lw_stat_scored->nanoseconds += nanoseconds;
+	reported.documents += documents;
+	reported.tokens += tokens;
+	reported.bytes += bytes;
+	reported.nanoseconds += nanoseconds;
+	reported_commit = view->manifest.commit;
+}
+
 /* Scores a block, the first of `count` documents; returns how many they were. */
 static size_t
 score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
 			float4 floor, float4 *scores)
 {
 	LwDocument	documents[BLOCK_DOCUMENTS];
-	bool		timed = count > 1 && message_level_is_interesting(DEBUG1);
+	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
 	instr_time	start;
 	instr_time	end;
+	uint64		nanoseconds = 0;
 	size_t		n = 0;
 	size_t		tokens = 0;
 	size_t		good;
@@ -125,9 +147,10 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 	if (timed)
 	{
 		INSTR_TIME_SET_CURRENT(end);
-		INSTR_TIME_ACCUM_DIFF(kernel_time, end, start);
-		kernel_documents += n;
+		INSTR_TIME_SUBTRACT(end, start);
+		nanoseconds = (uint64) (INSTR_TIME_GET_DOUBLE(end) * 1e9);
 	}
+	count_scored(view, n, tokens, nanoseconds);
 	if (good < n)
 		lw_report_score_problem(view, places[good], problem);
 	lw_check_faults(view);
@@ -195,11 +218,12 @@ lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t 
 void
 lw_report_kernel_time(const char *path)
 {
-	if (kernel_documents > 0)
+	if (reported.documents > 0)
 		ereport(DEBUG1,
-				(errmsg_internal("\"%s\": " UINT64_FORMAT " documents scored in %.3f ms of the kernel \"%s\"",
-								 path, kernel_documents, INSTR_TIME_GET_MILLISEC(kernel_time),
-								 lw_kernel_names[lw_kernel_active()])));
-	INSTR_TIME_SET_ZERO(kernel_time);
-	kernel_documents = 0;
+				(errmsg_internal("\"%s\": " UINT64_FORMAT " documents scored in %.3f ms of the kernel \"%s\": "
+								 UINT64_FORMAT " tokens, " UINT64_FORMAT " bytes, commit " UINT64_FORMAT,
+								 path, reported.documents, reported.nanoseconds / 1e6,
+								 lw_kernel_names[lw_kernel_active()],
+								 reported.tokens, reported.bytes, reported_commit)));
+	memset(&reported, 0, sizeof(reported));
 }

@@ -41,8 +41,8 @@ extern void lw_score_best(const LwView *view, LwQuery *query, const LwPlace *pla
 						  size_t count, size_t k, float4 *scores);
 
 /*
- * For the calls that score many documents: says at DEBUG1 how many there
- * were and how long the kernel took, of all that was scored since the last call.
+ * For the calls that score many documents: says at DEBUG1 how many there were, with their tokens and
+ * bytes, of which commit, and how long the kernel took, of all that was scored since the last call.
  */
 extern void lw_report_kernel_time(const char *path);
 

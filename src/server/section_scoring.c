@@ -11,6 +11,7 @@
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
@@ -19,6 +20,7 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/section_scoring.h"
+#include "server/stat.h"
 
 #define BLOCK 256				/* rows scored at a time */
 
@@ -149,14 +151,51 @@ lw_check_score(LwSection *section, size_t ordinal, float4 score)
 			 errdetail("A sum overflowed to infinity on both sides.")));
 }
 
+/* Bytes of a row, with its share of the scales. */
+static size_t
+row_bytes(const LwVectorSlab *slab)
+{
+	switch (slab->type)
+	{
+		case LW_VECTOR_FLOAT32:
+			return slab->dimension * sizeof(float4);
+		case LW_VECTOR_FLOAT16:
+			return slab->dimension * 2;
+		case LW_VECTOR_INT8:
+			return slab->dimension + sizeof(float4);
+		case LW_VECTOR_INT4:
+			return slab->dimension / 2 + slab->dimension / LW_QUANT_BLOCK * 2;
+	}
+	return 0;
+}
+
+void
+lw_count_rows(const LwVectorSlab *slab, size_t rows, const instr_time *start)
+{
+	instr_time	time;
+
+	lw_stat_scored->documents += rows;
+	lw_stat_scored->tokens += rows;
+	lw_stat_scored->bytes += rows * row_bytes(slab);
+	if (INSTR_TIME_IS_ZERO(*start))
+		return;
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, *start);
+	lw_stat_scored->nanoseconds += (uint64) (INSTR_TIME_GET_DOUBLE(time) * 1e9);
+}
+
 void
 lw_score_rows(LwSection *section, const LwVectorQuery *query, const LwVectorSlab *slab,
 			  const LwPlace *places, size_t count, float4 *scores)
 {
 	size_t		rows[BLOCK];
+	instr_time	start;
 	size_t		done;
 	size_t		i;
 
+	INSTR_TIME_SET_ZERO(start);
+	if (count > 1 || track_io_timing)
+		INSTR_TIME_SET_CURRENT(start);
 	for (done = 0; done < count; done += BLOCK)
 	{
 		size_t		block = Min(count - done, BLOCK);
@@ -168,6 +207,7 @@ lw_score_rows(LwSection *section, const LwVectorQuery *query, const LwVectorSlab
 		for (i = 0; i < block; i++)
 			lw_check_score(section, rows[i], scores[done + i]);
 	}
+	lw_count_rows(slab, count, &start);
 	lw_section_check_faults(section);
 }
 

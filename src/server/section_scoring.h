@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "portability/instr_time.h"
+
 #include "format/manifest.h"
 #include "kernel/vectors.h"
 #include "section/space.h"
@@ -39,6 +41,9 @@ extern bool lw_section_find_chunk(LwSection *section, LwString id, LwPlace *plac
 
 /* Moves on to the next chunk with the same id, if there is one. */
 extern bool lw_section_next_twin(LwSection *section, LwPlace *place);
+
+/* Counts rows that were scored; `start` is when that began, zero where it was not measured. */
+extern void lw_count_rows(const LwVectorSlab *slab, size_t rows, const instr_time *start);
 
 /*
  * Scores rows.  ERROR XX001 for a file that was cut, 22023 for a score that

@@ -16,10 +16,7 @@
 
 #include "store/follow.h"
 
-/* The setting lateweave.max_sources: how many stores there is room for. */
-extern int	lw_max_sources;
-
-/* Asks for shared memory when the library is being preloaded; defines the setting. */
+/* When the library is loaded. */
 extern void lw_shared_init(void);
 
 /* Whether this session has a part in it. */
@@ -61,5 +58,17 @@ extern void lw_shared_clear(const LwStore *store, uint64 token);
 extern bool lw_shared_settled(const LwSharedStore *shared);
 extern bool lw_shared_is_settled(const LwStore *store);
 extern void lw_shared_set_settled(LwSharedStore *shared, bool settled);
+
+/* What a store's commit holds, as lw_view_hidden counts it. */
+typedef struct LwSharedCounts
+{
+	uint64		documents;
+	uint64		tokens;
+	uint64		unnameable;
+} LwSharedCounts;
+
+/* The counts of the commit that the session has followed last, when some session has told them; and telling them. */
+extern bool lw_shared_get_counts(const LwStore *store, LwSharedCounts *counts);
+extern void lw_shared_put_counts(const LwStore *store, const LwSharedCounts *counts);
 
 #endif							/* LW_SERVER_SHARED_H */

@@ -12,6 +12,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
@@ -22,6 +24,7 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -35,6 +38,7 @@
 #include "server/path.h"
 #include "server/shared.h"
 #include "server/source.h"
+#include "server/stat.h"
 #include "section/citation.h"
 
 #define HANDLER "lateweave_fdw_handler"
@@ -100,13 +104,45 @@ get_content_hash(DefElem *option)
 	return value;
 }
 
+/* A number from 0 to `most`, of seconds when it has a unit. */
+static double
+get_limit(DefElem *option, int flags, double most)
+{
+	char	   *value = defGetString(option);
+	const char *hint = NULL;
+	double		result;
+
+	if (!parse_real(value, &result, flags, &hint) || !(result >= 0 && result <= most))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": \"%s\"", option->defname, value),
+				 hint != NULL ? errhint("%s", _(hint)) : errhint("It takes a number from 0 to %.0f.", most)));
+	return result;
+}
+
+/* Reads one of the options that take the place of settings; false when it is none. */
+static bool
+get_limits(DefElem *option, LwLimits *limits)
+{
+	if (strcmp(option->defname, "heartbeat") == 0)
+		limits->heartbeat = (int) rint(get_limit(option, GUC_UNIT_S, LW_MAX_HEARTBEAT));
+	else if (strcmp(option->defname, "compact_segments") == 0)
+		limits->compact_segments = (int) rint(get_limit(option, 0, LW_MAX_COMPACT_SEGMENTS));
+	else if (strcmp(option->defname, "compact_deleted_fraction") == 0)
+		limits->compact_deleted_fraction = get_limit(option, 0, 1);
+	else
+		return false;
+	return true;
+}
+
 /* That every option is one of the source's kind. */
 static void
 check_option_names(List *options, LwSourceKind kind)
 {
-	static const char *const names[][4] = {
-		[LW_SOURCE_STORE] = {"store", "store_id", "min_commit", "writable"},
-		[LW_SOURCE_SECTION] = {"section_file", "space", "content_hash", NULL}
+	static const char *const names[][7] = {
+		[LW_SOURCE_STORE] = {"store", "store_id", "min_commit", "writable",
+		"heartbeat", "compact_segments", "compact_deleted_fraction"},
+		[LW_SOURCE_SECTION] = {"section_file", "space", "content_hash"}
 	};
 	ListCell   *cell;
 
@@ -116,7 +152,7 @@ check_option_names(List *options, LwSourceKind kind)
 		bool		known = false;
 		int			i;
 
-		for (i = 0; i < 4 && names[kind][i] != NULL; i++)
+		for (i = 0; i < (int) lengthof(names[0]) && names[kind][i] != NULL; i++)
 			known |= strcmp(option->defname, names[kind][i]) == 0;
 		if (known)
 			continue;
@@ -129,8 +165,8 @@ check_option_names(List *options, LwSourceKind kind)
 				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 				 errmsg("invalid option \"%s\"", option->defname),
 				 kind == LW_SOURCE_STORE ?
-				 errhint("Valid options of a foreign table of lateweave are: store, store_id, min_commit, writable; "
-						 "or section_file, space, content_hash.") :
+				 errhint("Valid options of a foreign table of lateweave are: store, store_id, min_commit, writable, "
+						 "heartbeat, compact_segments, compact_deleted_fraction; or section_file, space, content_hash.") :
 				 errhint("Valid options of a foreign table over a section file are: section_file, space, content_hash.")));
 	}
 }
@@ -141,6 +177,8 @@ lw_parse_source_options(List *options, LwSourceOptions *result)
 	ListCell   *cell;
 
 	memset(result, 0, sizeof(*result));
+	result->limits.heartbeat = result->limits.compact_segments = -1;
+	result->limits.compact_deleted_fraction = -1;
 	foreach(cell, options)
 		if (strcmp(lfirst_node(DefElem, cell)->defname, "section_file") == 0)
 			result->kind = LW_SOURCE_SECTION;
@@ -159,6 +197,8 @@ lw_parse_source_options(List *options, LwSourceOptions *result)
 			result->store_id = defGetString(option);
 		else if (strcmp(option->defname, "writable") == 0)
 			result->writable = defGetBoolean(option);
+		else if (get_limits(option, &result->limits))
+			continue;
 		else if (strcmp(option->defname, "min_commit") == 0)
 		{
 			LwJson		reader;
@@ -321,6 +361,7 @@ read_definition(LwSource *source, Oid relid)
 	lw_check_path(lw_path_option(options.kind), options.path);
 	path = lw_resolve_path(options.path);
 	source->writable = options.writable;
+	source->limits = options.limits;
 	if (source->kind == options.kind &&
 		same_option(source->option, options.path) && same_option(source->path, path) &&
 		same_option(source->store_id, options.store_id) &&
@@ -542,6 +583,8 @@ follow_store(LwSource *source, LwView **view, bool *moved, LwError *error)
 
 	if (status != LW_OK || *moved)
 		return status;
+	if (*view != last && OidIsValid(source->relid))
+		lw_stat_of(source->relid)->reloads++;
 	if (*view != last)
 		elog(DEBUG2, "%s of \"%s\": commit " UINT64_FORMAT,
 			 source->store->was_read ? "manifest" : "shared view", source->path, (*view)->manifest.commit);
@@ -577,6 +620,8 @@ visit_store(LwSource *source, LwView **view, LwManifest *manifest, LwError *erro
 
 	/* what may raise, while nothing is held that would be lost by it */
 	(void) lw_shared_available();
+	if (OidIsValid(source->relid))
+		(void) lw_stat_of(source->relid);
 	if (source->store == NULL)
 	{
 		status = find_store(source, error);

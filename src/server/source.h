@@ -35,6 +35,18 @@ extern void lw_content_release(LwContent content);
 /* The path of the store's directory or of the section file, for messages. */
 extern const char *lw_content_path(LwContent content);
 
+/* The largest values of the settings, and of the options, of these names. */
+#define LW_MAX_HEARTBEAT 86400
+#define LW_MAX_COMPACT_SEGMENTS 1000000
+
+/* What a table has of its own for what are settings else; -1: nothing. */
+typedef struct LwLimits
+{
+	int			heartbeat;		/* s */
+	int			compact_segments;
+	double		compact_deleted_fraction;
+} LwLimits;
+
 /*
  * What a backend knows of one foreign table.  Lives as long as the backend;
  * read anew when the table's definition has changed.
@@ -49,6 +61,7 @@ typedef struct LwSource
 	char	   *path;			/* absolute */
 	char	   *store_id;		/* as lw_string_for_server gives it, or NULL when none is recorded */
 	bool		writable;
+	LwLimits	limits;
 	bool		has_min_commit;
 	uint64		min_commit;
 	LwStore    *store;			/* the directory last found at `path`, shared by all its tables */
@@ -120,6 +133,7 @@ typedef struct LwSourceOptions
 	const char *path;			/* the option store or section_file, or NULL */
 	const char *store_id;		/* in the database's encoding, or NULL */
 	bool		writable;
+	LwLimits	limits;
 	bool		has_min_commit;
 	uint64		min_commit;
 	const char *space;			/* in the database's encoding, or NULL */

@@ -106,6 +106,8 @@ lw_stage_get(LwSource *source)
 
 	stage = MemoryContextAllocZero(stage_context, sizeof(LwStage));
 	stage->path = MemoryContextStrdup(stage_context, source->path);
+	stage->relid = source->relid;
+	stage->counts = lw_stat_of(source->relid);
 	stage->directory.path = stage->path;
 	stage->directory.fd = -1;
 	stage->bulk.directory.fd = -1;

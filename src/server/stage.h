@@ -19,6 +19,7 @@
 #include "server/change.h"
 #include "server/shared.h"
 #include "server/source.h"
+#include "server/stat.h"
 #include "store/changes.h"
 #include "store/pending.h"
 
@@ -54,6 +55,8 @@ typedef struct LwStage
 	dlist_node	node;
 	LwStore    *store;			/* held as long as the stage */
 	char	   *path;			/* of its directory */
+	Oid			relid;			/* the foreign table that was first used to change it */
+	LwStatCounts *counts;		/* its statistics */
 	LwManifest	manifest;		/* whose store_id and representation count; a copy */
 	LwDirectory directory;		/* open */
 	LwSharedStore *shared;		/* or NULL; held as long as the stage */

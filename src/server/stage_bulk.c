@@ -21,6 +21,7 @@
 
 #include "server/error.h"
 #include "server/idset.h"
+#include "server/progress.h"
 #include "server/stage.h"
 
 #define SPILL_SIZE ((size_t) 16 * 1024 * 1024)
@@ -102,6 +103,8 @@ begin_segment(LwStage *stage)
 	}
 	bulk->segments++;
 	bulk->open = true;
+	if (bulk->segments == 1)
+		lw_progress_begin(stage->relid, LW_PHASE_LOAD, 0);
 }
 
 void
@@ -149,6 +152,7 @@ write_document(LwStage *stage, LwString id, const LwDocument *document)
 		lw_stage_abort_bulk(stage);
 		lw_report(ERROR, &error);
 	}
+	lw_progress_add(1);
 }
 
 /* Writes the documents of records. */

@@ -26,7 +26,9 @@
 #include "section/file.h"
 #include "server/error.h"
 #include "server/ids.h"
+#include "server/maintain.h"
 #include "server/path.h"
+#include "server/progress.h"
 #include "sql/build_row.h"
 
 PG_FUNCTION_INFO_V1(lateweave_build_section_file);
@@ -44,16 +46,27 @@ typedef struct Job
 	LwBuildOptions options;
 	LwBuild    *build;
 	LwBuildResult result;
+	LwStop		stop;
+	bool		finishing;		/* the rows are taken */
+	uint64		balance;		/* of lw_rest */
+	off_t		written;		/* of the file, when it was last looked at */
 } Job;
 
-/* The interrupt itself is taken when the error is reported. */
+/* Also rests as the file grows.  The interrupt itself is taken when the error is reported. */
 static bool
 stop_asked(void *arg)
 {
+	Job		   *job = arg;
+	struct stat status;
+
+	if (job->finishing && fstat(job->fd, &status) == 0 && status.st_size >= job->written)
+	{
+		lw_rest(&job->balance, (uint64) (status.st_size - job->written));
+		job->written = status.st_size;
+		lw_progress_set((uint64) status.st_size);
+	}
 	return QueryCancelPending || ProcDiePending;
 }
-
-static const LwStop stop = {stop_asked, NULL};
 
 /* Raises what went wrong: of the query's row `row`, counted from 1, or with 0 of the file as a whole. */
 static void
@@ -208,6 +221,8 @@ take_row(RowTaker *taker, HeapTuple tuple, uint64 number)
 	LwError		error = {0};
 
 	lw_read_build_row(&taker->rows, tuple, number, &row);
+	lw_rest(&job->balance, tuple->t_len);
+	lw_progress_set(number);
 	if (lw_build_add_row(job->build, &row, &error) == LW_OK)
 		return;
 	/* the first row is what the options' own rules wait for */
@@ -319,12 +334,18 @@ build(Job *job, const char *query, LwString options, bool overwrite)
 	if (lw_build_options_parse(json, &job->options, &error) != LW_OK)
 		raise_failure(job, &error, 0);
 	create_files(job);
-	if (lw_build_begin(&job->options, job->spill_fd, LW_SECTION_MEMORY, &stop, &job->build, &error) != LW_OK)
+	job->stop.asked = stop_asked;
+	job->stop.arg = job;
+	lw_progress_begin(InvalidOid, LW_PHASE_BUILD_READ, 0);
+	if (lw_build_begin(&job->options, job->spill_fd, LW_SECTION_MEMORY, &job->stop, &job->build, &error) != LW_OK)
 		raise_failure(job, &error, 0);
 	run_queries(job, query);
+	job->finishing = true;
+	lw_progress_phase(LW_PHASE_BUILD_WRITE, 0);
 	if (lw_build_finish(job->build, job->fd, &job->result, &error) != LW_OK)
 		raise_failure(job, &error, 0);
 	publish(job, overwrite);
+	lw_progress_end();
 }
 
 Datum

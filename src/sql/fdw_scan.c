@@ -14,7 +14,9 @@
 #include "access/stratnum.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "nodes/nodeFuncs.h"
+#include "storage/bufmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -53,7 +55,11 @@ typedef struct LwScan
 	size_t		room;
 	size_t		done;
 	MemoryContext places_context;
-	uint64		documents_read; /* over all rescans */
+	/* over all rescans */
+	uint64		documents_read;
+	uint64		tokens_read;	/* of those whose vectors were wanted */
+	uint64		bytes_read;
+	instr_time	read_time;		/* measured with track_io_timing */
 	MemoryContextCallback release;
 } LwScan;
 
@@ -277,6 +283,33 @@ next_place(LwScan *scan, LwPlace *place)
 	return true;
 }
 
+/* Fills the row of a document and counts what EXPLAIN shows of it. */
+static void
+fill_row(LwScan *scan, LwPlace place, TupleTableSlot *slot)
+{
+	const LwView *view = scan->rows.content.view;
+	LwDocument	document;
+	LwError		ignored;
+	instr_time	start;
+	instr_time	end;
+
+	if (track_io_timing)
+		INSTR_TIME_SET_CURRENT(start);
+	lw_fill_row(&scan->rows, place, slot->tts_tupleDescriptor->natts, slot->tts_values, slot->tts_isnull);
+	if (track_io_timing)
+	{
+		INSTR_TIME_SET_CURRENT(end);
+		INSTR_TIME_ACCUM_DIFF(scan->read_time, end, start);
+	}
+	scan->documents_read++;
+	if (view == NULL || !AttributeNumberIsValid(scan->rows.columns.at[LW_COLUMN_TOKENS]) ||
+		lw_view_document(view, place, &document, &ignored) != LW_OK)
+		return;
+	scan->tokens_read += document.tokens;
+	scan->bytes_read += document.tokens *
+		(view->segments[place.segment]->row_size + (document.scales != NULL ? sizeof(float4) : 0));
+}
+
 TupleTableSlot *
 lw_iterate_scan(ForeignScanState *node)
 {
@@ -289,8 +322,7 @@ lw_iterate_scan(ForeignScanState *node)
 		start_scan(node, scan);
 	if (!next_place(scan, &place))
 		return slot;
-	scan->documents_read++;
-	lw_fill_row(&scan->rows, place, slot->tts_tupleDescriptor->natts, slot->tts_values, slot->tts_isnull);
+	fill_row(scan, place, slot);
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -350,6 +382,16 @@ lw_explain_scan(ForeignScanState *node, struct ExplainState *es)
 	}
 	if (es->verbose)
 		explain_content(source, scan->rows.content, es);
-	if (es->analyze)
-		ExplainPropertyUInteger("Documents Read", NULL, scan->documents_read, es);
+	if (!es->analyze)
+		return;
+	ExplainPropertyUInteger("Documents Read", NULL, scan->documents_read, es);
+	if (!es->verbose)
+		return;
+	if (scan->tokens_read > 0)
+	{
+		ExplainPropertyUInteger("Tokens Read", NULL, scan->tokens_read, es);
+		ExplainPropertyUInteger("Bytes Read", NULL, scan->bytes_read, es);
+	}
+	if (track_io_timing && es->timing)
+		ExplainPropertyFloat("Read Time", "ms", INSTR_TIME_GET_MILLISEC(scan->read_time), 3, es);
 }

@@ -31,10 +31,14 @@
 #include "kernel/maxsim.h"
 #include "server/error.h"
 #include "server/ids.h"
+#include "section/chunks.h"
 #include "section/space.h"
+#include "server/pending.h"
 #include "server/pin.h"
 #include "server/shared.h"
+#include "server/upkeep.h"
 #include "sql/chunk.h"
+#include "sql/sources.h"
 
 PG_FUNCTION_INFO_V1(lateweave_as_of);
 PG_FUNCTION_INFO_V1(lateweave_list_sources);
@@ -91,6 +95,10 @@ enum
 	TOKENS,
 	SEGMENTS,
 	BYTES,
+	PENDING,
+	DERIVED_BYTES,
+	UNASSIGNED,
+	TRAINED_AT,
 	NOTES,
 	FAILURE,
 	COLUMNS
@@ -102,8 +110,9 @@ string_datum(LwString string)
 	return CStringGetTextDatum(lw_string_for_server(string));
 }
 
+/* Of a store; its counts are given, since a look at every id would take too long for who asks each second. */
 static void
-fill_view(LwView *view, Datum *values, bool *nulls)
+fill_view(const LwView *view, const LwSharedCounts *counts, Datum *values, bool *nulls)
 {
 	const LwManifest *manifest = &view->manifest;
 	TimestampTz time = committed_at(manifest);
@@ -115,13 +124,14 @@ fill_view(LwView *view, Datum *values, bool *nulls)
 	values[STORE_ID] = string_datum(manifest->store_id);
 	values[COMMIT] = lw_uint64_numeric(manifest->commit);
 	values[COMMITTED_AT] = TimestampTzGetDatum(time);
-	values[DOCUMENTS] = Int64GetDatum((int64) view->documents);
-	values[UNNAMEABLE] = Int64GetDatum((int64) view->unnameable);
+	values[DOCUMENTS] = Int64GetDatum((int64) counts->documents);
+	values[UNNAMEABLE] = Int64GetDatum((int64) counts->unnameable);
 	values[DELETED] = Int64GetDatum((int64) lw_view_deleted(view));
-	values[TOKENS] = Int64GetDatum((int64) view->tokens);
+	values[TOKENS] = Int64GetDatum((int64) counts->tokens);
 	values[SEGMENTS] = Int64GetDatum((int64) manifest->nsegments);
 	values[BYTES] = Int64GetDatum((int64) lw_view_bytes(view));
-	memset(nulls + CORPUS, false, FAILURE - CORPUS);
+	values[DERIVED_BYTES] = Int64GetDatum((int64) lw_view_derived_bytes(view));
+	memset(nulls + CORPUS, false, UNASSIGNED - CORPUS);
 	if (TIMESTAMP_NOT_FINITE(time))
 		nulls[LAG] = true;
 	else
@@ -149,18 +159,21 @@ fill_section(const LwSection *section, Datum *values, bool *nulls)
 	values[DIMENSION] = lw_uint64_numeric(file->dimension);
 	values[DOCUMENTS] = values[TOKENS] = Int64GetDatum((int64) file->rows);
 	values[BYTES] = Int64GetDatum((int64) file->bytes.size);
-	nulls[ENCODING] = nulls[DIMENSION] = nulls[DOCUMENTS] = nulls[TOKENS] = nulls[BYTES] = false;
+	values[DERIVED_BYTES] = Int64GetDatum((int64) lw_chunk_derived_bytes(file));
+	nulls[ENCODING] = nulls[DIMENSION] = nulls[DOCUMENTS] = nulls[TOKENS] = nulls[BYTES] = nulls[DERIVED_BYTES] = false;
 }
 
 static void
-put_source(Oid relid, ReturnSetInfo *result)
+put_readable_source(Oid relid, ReturnSetInfo *result)
 {
 	LwSource   *source = lw_source_lookup(relid);
 	LwContent	content;
 	LwError		error;
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS];
-	Datum		notes[2];
+	LwSharedCounts counts;
+	LwPendingCount pending = {0};
+	Datum		notes[4];
 	int			nnotes = 0;
 
 	memset(nulls, true, sizeof(nulls));
@@ -174,13 +187,21 @@ put_source(Oid relid, ReturnSetInfo *result)
 	if (source->kind == LW_SOURCE_STORE && !lw_shared_available())
 		notes[nnotes++] = CStringGetTextDatum("no shared view");
 	if (lw_pin_try(relid, &content, &error) != LW_OK ||
-		(content.view != NULL && lw_view_hidden(content.view, &error) != LW_OK))
+		(content.view != NULL && lw_source_counts(source, content.view, &counts, &error) != LW_OK))
 	{
 		values[FAILURE] = CStringGetTextDatum(lw_error_message(&error));
 		nulls[FAILURE] = false;
 	}
 	else if (content.view != NULL)
-		fill_view(content.view, values, nulls);
+	{
+		lw_pending_count(source, &pending);
+		values[PENDING] = Int64GetDatum((int64) pending.changes);
+		fill_view(content.view, &counts, values, nulls);
+		if (lw_source_wants_compaction(source, content.view, &counts))
+			notes[nnotes++] = CStringGetTextDatum("compaction recommended");
+		if (pending.undecided > 0)
+			notes[nnotes++] = CStringGetTextDatum("undecided changes");
+	}
 	else
 		fill_section(content.section, values, nulls);
 	values[NOTES] = PointerGetDatum(construct_array(notes, nnotes, TEXTOID, -1, false, TYPALIGN_INT));
@@ -201,19 +222,23 @@ put_busy_source(Oid relid, ReturnSetInfo *result)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* Every source of this database that the current user may read, or all of them for a monitor. */
-Datum
-lateweave_list_sources(PG_FUNCTION_ARGS)
+static void
+put_source(Oid relid, bool locked, void *arg)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	if (locked)
+		put_readable_source(relid, arg);
+	else
+		put_busy_source(relid, arg);
+}
+
+void
+lw_for_each_source(void (*put) (Oid relid, bool locked, void *arg), void *arg)
+{
 	bool		monitor = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
-	Relation	catalog;
-	SysScanDesc scan;
+	Relation	catalog = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
 	HeapTuple	tuple;
 
-	InitMaterializedSRF(fcinfo, 0);
-	catalog = table_open(ForeignTableRelationId, AccessShareLock);
-	scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_foreign_table table = (Form_pg_foreign_table) GETSTRUCT(tuple);
@@ -230,17 +255,19 @@ lateweave_list_sources(PG_FUNCTION_ARGS)
 		locked = ConditionalLockRelationOid(table->ftrelid, AccessShareLock);
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table->ftrelid)) &&
 			(monitor || pg_class_aclcheck(table->ftrelid, GetUserId(), ACL_SELECT) == ACLCHECK_OK))
-		{
-			if (locked)
-				put_source(table->ftrelid, result);
-			else
-				put_busy_source(table->ftrelid, result);
-		}
+			put(table->ftrelid, locked, arg);
 		if (locked)
 			UnlockRelationOid(table->ftrelid, AccessShareLock);
 	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
+}
+
+Datum
+lateweave_list_sources(PG_FUNCTION_ARGS)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	lw_for_each_source(put_source, fcinfo->resultinfo);
 	return (Datum) 0;
 }
 

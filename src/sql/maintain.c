@@ -31,7 +31,7 @@ lateweave_compact(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "lateweave_compact must return a row");
 	lw_source_check_owner(PG_GETARG_OID(0), RowExclusiveLock);
-	lw_maintain_compact(PG_GETARG_OID(0), &compaction);
+	lw_maintain_compact(PG_GETARG_OID(0), NULL, &compaction);
 	values[0] = Int64GetDatum((int64) compaction.documents);
 	values[1] = Int64GetDatum((int64) compaction.tokens);
 	values[2] = Int64GetDatum((int64) compaction.segments_before);

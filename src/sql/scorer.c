@@ -21,6 +21,7 @@
 #include "server/pin.h"
 #include "server/prepared.h"
 #include "server/scoring.h"
+#include "server/stat.h"
 #include "sql/scorer.h"
 #include "store/idmap.h"
 
@@ -50,6 +51,7 @@ lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 {
 	memset(scorer, 0, sizeof(*scorer));
 	scorer->content = lw_pin(source);
+	lw_stat_scored = lw_stat_of(source);
 	if (scorer->content.section != NULL)
 		lw_choose_vectors(scorer->content.section, lw_source_lookup(source)->space, &scorer->vectors);
 	if (has_representation)
@@ -64,6 +66,17 @@ lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 	scorer->query = lw_prepare(query->values, query->tokens, query->dimension);
 }
 
+void
+lw_scorer_begin_named(LwScorer *scorer, const LwMultivector *query)
+{
+	if (!OidIsValid(query->source))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query names no source whose documents the ids could be"),
+				 errhint("Use maxsim_query(source, query).")));
+	lw_scorer_begin(scorer, query->source, query, (Datum) 0, false);
+}
+
 bool
 lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place)
 {
@@ -75,6 +88,7 @@ lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place)
 void
 lw_scorer_score(const LwScorer *scorer, const LwPlace *places, size_t count, size_t k, float4 *scores)
 {
+	lw_stat_scored->scores++;
 	if (scorer->content.section != NULL)
 		lw_score_rows(scorer->content.section, scorer->vector, &scorer->vectors.slab, places, count, scores);
 	else

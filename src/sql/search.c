@@ -23,6 +23,7 @@
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/scoring.h"
+#include "server/stat.h"
 #include "sql/chunk.h"
 #include "sql/scorer.h"
 
@@ -191,12 +192,15 @@ search_section(const LwScorer *scorer, int k, ReturnSetInfo *result)
 	const LwVectorSlab *slab = &scorer->vectors.slab;
 	LwVectorHit *hits = palloc_extended(mul_size(sizeof(LwVectorHit), Min((size_t) k, slab->rows)), MCXT_ALLOC_HUGE);
 	LwNearest	nearest;
+	instr_time	start;
 	size_t		count;
 	size_t		i;
 
+	INSTR_TIME_SET_CURRENT(start);
 	lw_nearest_begin(&nearest, hits, (size_t) k);
 	lw_nearest_scan(&nearest, scorer->vector, slab, 0, slab->rows);
 	count = lw_nearest_finish(&nearest);
+	lw_count_rows(slab, slab->rows, &start);
 	for (i = 0; i < count; i++)
 	{
 		Datum		values[3];
@@ -232,6 +236,7 @@ lateweave_search(PG_FUNCTION_ARGS)
 				 errmsg("candidates must not be negative, but is %d", PG_GETARG_INT32(3))));
 	lw_scorer_begin(&scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
 					PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4), !PG_ARGISNULL(4));
+	lw_stat_scored->scores++;
 	if (scorer.content.section != NULL)
 		search_section(&scorer, k, (ReturnSetInfo *) fcinfo->resultinfo);
 	else

@@ -16,6 +16,7 @@
 #include "server/ids.h"
 #include "server/pin.h"
 #include "server/section_search.h"
+#include "server/stat.h"
 #include "sql/chunk.h"
 #include "sql/scorer.h"
 
@@ -127,6 +128,7 @@ lateweave_section_search(PG_FUNCTION_ARGS)
 	LwMultivector *query;
 	LwSearchRequest request;
 	LwSearchResult result;
+	instr_time	start;
 	const char *space;
 	size_t		i;
 
@@ -145,7 +147,11 @@ lateweave_section_search(PG_FUNCTION_ARGS)
 	get_request(fcinfo, query, &request);
 	lw_check_section_query(&scorer.vectors, section, query->tokens, query->dimension);
 
+	INSTR_TIME_SET_CURRENT(start);
 	lw_section_search(section, &scorer.vectors, &request, &result);
+	lw_stat_scored = lw_stat_of(PG_GETARG_OID(0));
+	lw_stat_scored->scores++;
+	lw_count_rows(&scorer.vectors.slab, result.exact_candidates, &start);
 	for (i = 0; i < result.count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

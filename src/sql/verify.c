@@ -18,6 +18,7 @@
 #include "section/blob.h"
 #include "section/citation.h"
 #include "server/error.h"
+#include "server/progress.h"
 #include "server/section.h"
 #include "server/source.h"
 #include "store/store_verify.h"
@@ -71,6 +72,7 @@ note_passed_file(void *arg, const char *path, const char *check, const char *det
 		return;
 	}
 	memcpy(object, path, size);
+	lw_progress_add(1);
 	checks->passed[checks->count].object = object;
 	checks->passed[checks->count].check = check;
 	strlcpy(checks->passed[checks->count].detail, detail, DETAIL_SIZE);
@@ -170,6 +172,7 @@ verify_files(const LwSource *source, Checks *checks, LwError *error)
 	LwStatus	status = lw_directory_open(here, source->path, &directory, error);
 
 	checks->count = 0;
+	lw_progress_set(0);
 	if (status != LW_OK)
 		return status;
 	directory.path = source->path;
@@ -231,9 +234,11 @@ lateweave_verify(PG_FUNCTION_ARGS)
 	lw_source_check_select(PG_GETARG_OID(0));
 	source = lw_source_lookup(PG_GETARG_OID(0));
 	checks.source = source;
+	lw_progress_begin(source->relid, LW_PHASE_VERIFY, 0);
 	checks.context = CurrentMemoryContext;
 	status = source->kind == LW_SOURCE_SECTION ? verify_section(source, &checks, &error) :
 		verify_store(source, &checks, &error);
+	lw_progress_end();
 	if (checks.out_of_memory)
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	/* what says nothing about the file is no finding */

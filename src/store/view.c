@@ -12,9 +12,6 @@
 
 #include "view.h"
 
-/* From how many segments on superseded rows are found by one table over all ids instead of by pairs. */
-#define PAIRWISE_SEGMENTS 8
-
 static uint64_t last_serial;
 
 LwView *
@@ -272,6 +269,91 @@ hide_pair(LwView *view, size_t older, size_t newer)
 	}
 }
 
+/* Whether a segment is one that look-ups ask by itself; those ascend. */
+static bool
+is_large(const LwView *view, size_t i)
+{
+	size_t		low = 0;
+	size_t		high = view->merged.nlarge;
+
+	while (low < high)
+	{
+		size_t		middle = low + (high - low) / 2;
+
+		if (view->merged.large[middle] < i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < view->merged.nlarge && view->merged.large[low] == i;
+}
+
+/* How many ids hide_by_merged looks up. */
+static uint64_t
+cost_of_pairs(const LwView *view)
+{
+	uint64_t	cost = 0;
+	size_t		k;
+	size_t		i;
+
+	for (k = 0; k < view->merged.nlarge; k++)
+	{
+		uint64_t	documents = view->segments[view->merged.large[k]]->documents;
+
+		for (i = 0; i < view->manifest.nsegments; i++)
+		{
+			uint64_t	other = view->segments[i]->documents;
+
+			/* pairs of large ones are counted once */
+			if (i != view->merged.large[k] && (i > view->merged.large[k] || !is_large(view, i)))
+				cost += other < documents ? other : documents;
+		}
+	}
+	return cost;
+}
+
+/*
+ * Hides by what look-ups use anyway: of the small segments each row that is not the newest of its
+ * id, and in each pair with a large one what the newer replaces.
+ */
+static void
+hide_by_merged(LwView *view)
+{
+	size_t		i;
+	size_t		k;
+	uint64_t	row;
+
+	for (k = 0; k < view->merged.nlarge; k++)
+	{
+		size_t		large = view->merged.large[k];
+
+		for (i = 0; i < view->manifest.nsegments; i++)
+		{
+			if (i > large)
+				hide_pair(view, large, i);
+			else if (i < large && !is_large(view, i))
+				hide_pair(view, i, large);
+		}
+	}
+	for (i = 0; view->merged.slots != NULL && i < view->manifest.nsegments; i++)
+	{
+		const LwSegment *segment = view->segments[i];
+
+		if (is_large(view, i))
+			continue;
+		for (row = 0; row < segment->documents; row++)
+		{
+			size_t		size;
+			const char *id = lw_ids_get(&segment->ids, row, &size);
+			size_t		newest;
+			uint64_t	its_row;
+
+			if (lw_merged_find(&view->merged, view->segments, id, size, &newest, &its_row) && newest > i)
+				lw_set_bit(view->hidden[i], row);
+		}
+	}
+}
+
 /* A table of all ids of the view, filled from the newest segment back. */
 static LwStatus
 hide_by_table(LwView *view, LwError *error)
@@ -322,41 +404,63 @@ hide_by_table(LwView *view, LwError *error)
 	return LW_OK;
 }
 
-/* Hides deleted and unnameable rows and counts the rest. */
+/* Hides the unnameable rows that are present, and counts them. */
 static void
-hide_and_count(LwView *view, size_t i)
+hide_unnameable(LwView *view, size_t i)
 {
 	const LwSegment *segment = view->segments[i];
 	uint64_t	row;
 
 	for (row = 0; row < segment->documents; row++)
 	{
-		LwDocument	document;
-		LwError		ignored;
+		size_t		size;
+		const char *id;
 
 		if (lw_bit(view->hidden[i], row))
 			continue;
-		if (view->tombstones[i] != NULL && lw_bit(view->tombstones[i]->deleted, row))
-		{
-			lw_set_bit(view->hidden[i], row);
+		id = lw_ids_get(&segment->ids, row, &size);
+		if (memchr(id, '\0', size) == NULL)
 			continue;
-		}
-		if (segment->unnameable > 0)
-		{
-			size_t		size;
-			const char *id = lw_ids_get(&segment->ids, row, &size);
-
-			if (memchr(id, '\0', size) != NULL)
-			{
-				lw_set_bit(view->hidden[i], row);
-				view->unnameable++;
-				continue;
-			}
-		}
-		view->documents++;
-		if (lw_segment_document(segment, row, &document, &ignored) == LW_OK)
-			view->tokens += document.tokens;
+		lw_set_bit(view->hidden[i], row);
+		view->unnameable++;
 	}
+}
+
+/* Hides deleted and unnameable rows and counts the rest: what is in the segment less what is hidden. */
+static void
+hide_and_count(LwView *view, size_t i)
+{
+	const LwSegment *segment = view->segments[i];
+	const LwTombstones *tombstones = view->tombstones[i];
+	size_t		bytes = segment->documents / 8 + 1;
+	uint64_t	documents = segment->documents;
+	uint64_t	tokens = segment->tokens;
+	size_t		byte;
+
+	for (byte = 0; tombstones != NULL && byte < bytes; byte++)
+		view->hidden[i][byte] |= tombstones->deleted[byte];
+	if (segment->unnameable > 0)
+		hide_unnameable(view, i);
+	for (byte = 0; byte < bytes; byte++)
+	{
+		uint64_t	row;
+
+		if (view->hidden[i][byte] == 0)
+			continue;
+		for (row = byte * 8; row < byte * 8 + 8 && row < segment->documents; row++)
+		{
+			LwDocument	document;
+			LwError		ignored;
+
+			if (!lw_bit(view->hidden[i], row))
+				continue;
+			documents--;
+			if (lw_segment_document(segment, row, &document, &ignored) == LW_OK && document.tokens <= tokens)
+				tokens -= document.tokens;
+		}
+	}
+	view->documents += documents;
+	view->tokens += tokens;
 }
 
 LwStatus
@@ -364,6 +468,7 @@ lw_view_hidden(LwView *view, LwError *error)
 {
 	size_t		n = view->manifest.nsegments;
 	LwStatus	status = LW_OK;
+	uint64_t	documents = 0;
 	size_t		i;
 	size_t		j;
 
@@ -374,16 +479,22 @@ lw_view_hidden(LwView *view, LwError *error)
 		return lw_fail_errno(error, ENOMEM, "find replaced documents");
 	for (i = 0; i < n && status == LW_OK; i++)
 	{
+		documents += view->segments[i]->documents;
 		view->hidden[i] = calloc(1, view->segments[i]->documents / 8 + 1);
 		if (view->hidden[i] == NULL)
 			status = lw_fail_errno(error, ENOMEM, "find replaced documents");
 	}
-	if (status == LW_OK && n > PAIRWISE_SEGMENTS)
-		status = hide_by_table(view, error);
+	if (status == LW_OK && n > LW_UNMERGED_SEGMENTS)
+	{
+		if (cost_of_pairs(view) < documents)
+			hide_by_merged(view);
+		else
+			status = hide_by_table(view, error);
+	}
 	view->documents = view->tokens = view->unnameable = 0;
 	for (i = 0; i < n && status == LW_OK; i++)
 	{
-		if (n <= PAIRWISE_SEGMENTS)
+		if (n <= LW_UNMERGED_SEGMENTS)
 			for (j = i + 1; j < n; j++)
 				hide_pair(view, i, j);
 		hide_and_count(view, i);
@@ -447,4 +558,21 @@ lw_view_bytes(const LwView *view)
 			bytes += segment->scales_map->size;
 	}
 	return bytes;
+}
+
+uint64_t
+lw_view_derived_bytes(const LwView *view)
+{
+	uint64_t	bytes = 0;
+	size_t		i;
+
+	for (i = 0; i < view->manifest.nsegments; i++)
+	{
+		const LwMap *maps[LW_SEGMENT_MAPS];
+		int			count = lw_segment_maps(view->segments[i], maps);
+
+		while (count-- > 0)
+			bytes += maps[count]->size;
+	}
+	return bytes - lw_view_bytes(view);
 }

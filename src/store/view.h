@@ -71,7 +71,8 @@ extern LwStatus lw_view_document(const LwView *view, LwPlace place,
  * Computes, once, which rows are not to be listed: deleted ones, those that a
  * later segment replaces, and ids with U+0000 (which no SQL text can hold).
  * Afterwards view->hidden[segment] is a bitmap by row, and the counts hold.
- * A bit a row of memory; time in proportion to the documents.
+ * A bit a row of memory; time in proportion to the rows of all segments but the largest
+ * ones, and to what is hidden.
  */
 extern LwStatus lw_view_hidden(LwView *view, LwError *error);
 
@@ -92,7 +93,8 @@ extern const char *lw_view_score_semantics(const LwView *view);
 /* Rows listed in the tombstone files, of all segments. */
 extern uint64_t lw_view_deleted(const LwView *view);
 
-/* Bytes of the manifest's files, as mapped. */
+/* Bytes of the manifest's files, as mapped; and of the derived files that are in use. */
 extern uint64_t lw_view_bytes(const LwView *view);
+extern uint64_t lw_view_derived_bytes(const LwView *view);
 
 #endif							/* LW_STORE_VIEW_H */

@@ -107,7 +107,7 @@ sub start_clients
 	append_to_file($path, $script);
 	my %clients = (out => '');
 	$clients{run} = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', $count, '-T', 3600, '-f', $path, '-d', $node->connstr('postgres') ],
+		[ 'pgbench', '-n', '-c', $count, '-T', 3600, '-f', $path, $node->connstr('postgres') ],
 		'>' => \$clients{out}, '2>' => \$clients{out});
 	return \%clients;
 }

@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  A short process that looks after the stores of a database, or compacts one.
+ *
+ * It leaves at once when somebody wants the database to himself, which it sees by the
+ * lock on it, and gives a compaction up when somebody waits for the table.  One store's
+ * error is logged and does not concern the others.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_foreign_table.h"
+#include "commands/dbcommands.h"
+#include "foreign/foreign.h"
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/spin.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "server/area.h"
+#include "server/maintain.h"
+#include "server/stat.h"
+#include "server/upkeep.h"
+#include "server/worker.h"
+
+PGDLLEXPORT void lateweave_worker_main(Datum arg);
+
+/* How often it looks whether it is in somebody's way. */
+#define LOOK_US 200000
+
+/* When a database is visited again at the latest: with stores that are written here, and without, s. */
+#define VISIT_SECONDS 60
+#define IDLE_VISIT_SECONDS 300
+
+/* What a visit finds out. */
+typedef struct Visit
+{
+	TimestampTz next;
+	Oid			compact;		/* of the tables that want it: the first after `last`, or else the first */
+	Oid			last;
+} Visit;
+
+static Oid	locked;				/* the table that is being worked on */
+static bool gave_way;			/* a compaction was given up, since it was in somebody's way */
+
+/* Whether a lock cannot be had at once, since somebody holds or waits for one that conflicts with it. */
+static bool
+is_wanted(const LOCKTAG *tag, LOCKMODE mode)
+{
+	if (LockAcquire(tag, mode, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(tag, mode, false);
+	return false;
+}
+
+/* Whether this database is: to drop, rename, move or copy it. */
+static bool
+database_is_wanted(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	return is_wanted(&tag, RowExclusiveLock);
+}
+
+/* Whether the table is, by another mode than the one that is held. */
+static bool
+table_is_wanted(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, locked);
+	return is_wanted(&tag, AccessShareLock);
+}
+
+/* What a compaction asks. */
+static bool
+is_in_the_way(void)
+{
+	static TimestampTz last;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (now - last < LOOK_US)
+		return false;
+	last = now;
+	gave_way = table_is_wanted() || database_is_wanted();
+	return gave_way;
+}
+
+/* The tables of this database over stores that this server writes. */
+static List *
+list_tables(MemoryContext context)
+{
+	Relation	catalog = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+	List	   *tables = NIL;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_foreign_table table = (Form_pg_foreign_table) GETSTRUCT(tuple);
+		ForeignServer *server = GetForeignServerExtended(table->ftserver, FSV_MISSING_OK);
+
+		if (server != NULL && lw_is_lateweave_wrapper(server->fdwid))
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			tables = lappend_oid(tables, table->ftrelid);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return tables;
+}
+
+static void
+look_after(Oid relid, Visit *visit)
+{
+	TimestampTz next;
+	bool		compact;
+
+	lw_upkeep(relid, &next, &compact);
+	visit->next = Min(visit->next, next);
+	if (compact && (!OidIsValid(visit->compact) ||
+					(relid > visit->last) > (visit->compact > visit->last) ||
+					((relid > visit->last) == (visit->compact > visit->last) && relid < visit->compact)))
+		visit->compact = relid;
+}
+
+static void
+compact(Oid relid)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	char	   *name = psprintf("%s.%s.%s", get_database_name(MyDatabaseId),
+								get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
+	LwCompaction done;
+	long		seconds;
+	int			microseconds;
+
+	/* the catalogs have been read: it keeps no row from being vacuumed meanwhile */
+	InvalidateCatalogSnapshot();
+	lw_maintain_compact(relid, is_in_the_way, &done);
+	SpinLockAcquire(&lw_area->board.mutex);
+	lw_area->board.compacted = MyDatabaseId;
+	SpinLockRelease(&lw_area->board.mutex);
+	TimestampDifference(start, GetCurrentTimestamp(), &seconds, &microseconds);
+	ereport(LOG,
+			(errmsg("automatic compaction of \"%s\": " UINT64_FORMAT " segments before, " UINT64_FORMAT " after, "
+					UINT64_FORMAT " documents, " UINT64_FORMAT " tokens, " UINT64_FORMAT " bytes reclaimed, elapsed: %ld.%03d s",
+					name, done.segments_before, done.segments_after, done.documents, done.tokens,
+					done.bytes_reclaimed, seconds, microseconds / 1000)));
+}
+
+/* Says in the log what went wrong with a table, once as long as it is the same, and ends the transaction. */
+static void
+report_failure(MemoryContext context, Oid relid, const char *activity)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	errcontext("%s", activity);
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ? !gave_way : lw_stat_error(relid, error->message))
+		EmitErrorReport();
+	FlushErrorState();
+	FreeErrorData(error);
+	AbortCurrentTransaction();
+	if (gave_way)
+		ereport(LOG, (errmsg("%s was given up, since another session waits for the table or the database", activity)));
+}
+
+/* Does one table's work in a transaction of its own; passes over what it may not or need not do now. */
+static void
+work_on(Oid relid, bool compacting, Visit *visit)
+{
+	MemoryContext context = CurrentMemoryContext;
+	char	   *volatile activity = NULL;
+
+	StartTransactionCommand();
+	PG_TRY();
+	{
+		if (ConditionalLockRelationOid(relid, RowExclusiveLock))
+		{
+			char	   *name = get_rel_name(relid);
+			LwSource   *source = name == NULL ? NULL : lw_source_lookup(relid);
+
+			locked = relid;
+			if (source != NULL && source->kind == LW_SOURCE_STORE && source->writable && source->store_id != NULL)
+			{
+				visit->next = Min(visit->next, GetCurrentTimestamp() + VISIT_SECONDS * USECS_PER_SEC);
+				(void) lw_stat_of(relid);
+				activity = MemoryContextStrdup(context, psprintf(compacting ? "lateweave: compaction of %s.%s" :
+																 "lateweave: upkeep of %s.%s",
+																 get_namespace_name(get_rel_namespace(relid)), name));
+				pgstat_report_activity(STATE_RUNNING, activity);
+				if (compacting)
+					compact(relid);
+				else
+					look_after(relid, visit);
+			}
+		}
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		report_failure(context, relid, activity == NULL ? "" : activity);
+	}
+	PG_END_TRY();
+	pgstat_report_activity(STATE_IDLE, NULL);
+	MemoryContextSwitchTo(context);
+}
+
+/* Looks after all of them, or leaves when asked. */
+static void
+look_after_all(MemoryContext context, Visit *visit)
+{
+	List	   *tables;
+	ListCell   *cell;
+
+	StartTransactionCommand();
+	(void) GetTransactionSnapshot();
+	tables = list_tables(context);
+	CommitTransactionCommand();
+	foreach(cell, tables)
+	{
+		CHECK_FOR_INTERRUPTS();
+		StartTransactionCommand();
+		if (database_is_wanted())
+			proc_exit(0);
+		CommitTransactionCommand();
+		MemoryContextSwitchTo(context);
+		work_on(lfirst_oid(cell), false, visit);
+	}
+}
+
+/* Leaves word for the launcher. */
+static void
+report_visit(const Visit *visit)
+{
+	LwBoard    *board = &lw_area->board;
+
+	SpinLockAcquire(&board->mutex);
+	board->visited = MyDatabaseId;
+	board->next = visit->next;
+	board->compact = visit->compact;
+	SpinLockRelease(&board->mutex);
+}
+
+void
+lateweave_worker_main(Datum arg)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "lateweave worker", ALLOCSET_DEFAULT_SIZES);
+	Visit		visit = {GetCurrentTimestamp() + IDLE_VISIT_SECONDS * USECS_PER_SEC, InvalidOid, InvalidOid};
+	LwOrder		order;
+
+	memcpy(&order, MyBgworkerEntry->bgw_extra, sizeof(order));
+	visit.last = order.last;
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, 0);
+	if (!lw_area_available())
+		proc_exit(0);
+	/* as autovacuum does: what the database is set to for its users is not meant for this */
+	SetConfigOption("default_transaction_read_only", "false", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
+	MemoryContextSwitchTo(context);
+	if (OidIsValid(order.compact))
+		work_on(order.compact, true, &visit);
+	else
+	{
+		look_after_all(context, &visit);
+		report_visit(&visit);
+	}
+	proc_exit(0);
+}
