@@ -56,8 +56,8 @@ bytea *
 lw_index_options(Datum options, bool validate)
 {
 	static const relopt_parse_elt elements[] = {
-		{"source", RELOPT_TYPE_STRING, offsetof(LwIndexOptions, source)},
-		{"candidates", RELOPT_TYPE_INT, offsetof(LwIndexOptions, candidates)},
+		{.optname = "source", .opttype = RELOPT_TYPE_STRING, .offset = offsetof(LwIndexOptions, source)},
+		{.optname = "candidates", .opttype = RELOPT_TYPE_INT, .offset = offsetof(LwIndexOptions, candidates)},
 	};
 
 	return build_reloptions(options, validate, option_kind, sizeof(LwIndexOptions), elements, lengthof(elements));

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $long = $ENV{LATEWEAVE_LONG};
-my $node = start_node('crash', "shared_preload_libraries = 'lateweave'", 'restart_after_crash = on', 'max_connections = 20',
+my $node = start_node('crash', "shared_preload_libraries = 'lateweave'", 'restart_after_crash = on', 'max_worker_processes = 0', 'max_connections = 20',
 	'shared_buffers = 4MB', 'log_min_messages = warning');
 my $docs = LwSynced->new($node, 'docs');
 my $directory = PostgreSQL::Test::Utils::tempdir();

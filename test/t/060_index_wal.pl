@@ -132,7 +132,10 @@ foreach my $round (1 .. 2)
 is($primary->safe_psql('postgres', "$index_only; SELECT count(*) FROM (SELECT id FROM unlogged $order) s"), 0, 'an unlogged index is empty after a crash');
 $primary->safe_psql('postgres', "INSERT INTO unlogged SELECT * FROM rows LIMIT 500");
 is($primary->safe_psql('postgres', "$index_only; SELECT count(*) FROM (SELECT id FROM unlogged $order) s"), 500, 'and takes rows');
-kill_during('CREATE INDEX kill_me ON rows USING lateweave (id)', 'crash during a build');
+$primary->safe_psql('postgres', "CREATE TABLE large AS SELECT 'l' || i AS id FROM generate_series(1, 2000000) i");
+kill_during('CREATE INDEX kill_me ON large USING lateweave (id)', 'crash during a build');
+is($primary->safe_psql('postgres', "SELECT to_regclass('kill_me') IS NULL"), 't', 'which is not there');
+$primary->safe_psql('postgres', 'DROP TABLE large');
 both('what was replayed');
 
 # Many writers at once, one of them VACUUM.

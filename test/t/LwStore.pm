@@ -163,7 +163,15 @@ sub strays
 		push @strays, map { "$directory$_" } grep { !/^\.\.?$/ } readdir $entries;
 		closedir $entries;
 	}
-	return grep { $_ ne 'manifest.json' && $_ ne '.lateweave' && $_ ne '.lateweave/compacting' && !$self->{published}{$_} } @strays;
+	# a session keeps one file for its next change; the publish after its end removes that
+	return grep
+	{
+		     $_ ne 'manifest.json'
+		  && $_ ne '.lateweave'
+		  && $_ ne '.lateweave/compacting'
+		  && !m,^\.lateweave/spare-\d+$,
+		  && !$self->{published}{$_}
+	} @strays;
 }
 
 # Writes one segment: [id, token, ...] each.
