@@ -35,16 +35,24 @@ typedef enum LwRowProblem
 extern LwRowProblem lw_check_rows(const float *values, size_t tokens, size_t dimension,
 								  bool normalized, size_t *token, size_t *component);
 
+/* Whether there is no NaN and no infinity. */
+extern bool lw_values_are_finite(const float *values, size_t count);
+
+/* Values whose bytes are the other way round, anywhere. */
+extern void lw_swap_values(const void *from, size_t count, float *values);
+
 /* Encodes finite rows: tokens * dimension codes and a scale each token. */
 extern void lw_encode_int8(const float *values, size_t tokens, size_t dimension,
 						   int8_t *codes, float *scales);
 
-/* One row: whether it can be encoded, and its codes and scale. */
+/* For each instruction set: whether a row can be encoded, its codes and scale, and the swap. */
 extern bool lw_row_is_finite_scalar(const float *values, size_t dimension);
 extern float lw_encode_row_scalar(const float *values, size_t dimension, int8_t *codes);
+extern void lw_swap_values_scalar(const void *from, size_t count, float *values);
 #if defined(__x86_64__)
 extern bool lw_row_is_finite_avx2(const float *values, size_t dimension);
 extern float lw_encode_row_avx2(const float *values, size_t dimension, int8_t *codes);
+extern void lw_swap_values_avx2(const void *from, size_t count, float *values);
 #endif
 
 #endif							/* LW_KERNEL_ENCODE_H */

@@ -33,6 +33,20 @@ lw_row_is_finite_avx2(const float *values, size_t dimension)
 	return _mm256_testz_si256(odd, odd) && lw_row_is_finite_scalar(values + i, dimension - i);
 }
 
+AVX2 void
+lw_swap_values_avx2(const void *from, size_t count, float *values)
+{
+	const __m256i order = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
+										   3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+	const char *bytes = from;
+	size_t		i;
+
+	for (i = 0; i + LANES <= count; i += LANES)
+		_mm256_storeu_si256((__m256i *) (values + i),
+							_mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *) (bytes + 4 * i)), order));
+	lw_swap_values_scalar(bytes + 4 * i, count - i, values + i);
+}
+
 /* The greatest magnitude of whole blocks and of what follows them. */
 static AVX2 float
 greatest(const float *values, size_t dimension)

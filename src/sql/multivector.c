@@ -21,10 +21,10 @@
 
 #include "common/shortest_dec.h"
 #include "compat.h"
+#include "kernel/encode.h"
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "port/pg_bswap.h"
 #include "sql/multivector.h"
 
 /* Where a text is being read; token and value count from 1, value 0 is outside of any. */
@@ -82,8 +82,10 @@ lw_require_finite(const LwMultivector *m, int sqlstate)
 	int64		count = (int64) m->tokens * m->dimension;
 	int64		i;
 
+	if (likely(lw_values_are_finite(m->values, (size_t) count)))
+		return;
 	for (i = 0; i < count; i++)
-		if (unlikely(!isfinite(m->values[i])))
+		if (!isfinite(m->values[i]))
 			ereport(ERROR,
 					(errcode(sqlstate),
 					 errmsg("%s is not allowed in a multivector",
@@ -323,7 +325,6 @@ multivector_recv(PG_FUNCTION_ARGS)
 	int32		tokens;
 	int32		dimension;
 	int64		count;
-	int64		i;
 	LwMultivector *m;
 
 	if (bytes < 8)
@@ -355,15 +356,11 @@ multivector_recv(PG_FUNCTION_ARGS)
 	(void) lw_dimension_fits(dimension, typmod, NULL);
 
 	m = lw_multivector_new(tokens, dimension);
+#ifdef WORDS_BIGENDIAN
 	pq_copymsgbytes(message, (char *) m->values, bytes);
-	for (i = 0; i < count; i++)
-	{
-		uint32		bits;
-
-		memcpy(&bits, &m->values[i], sizeof(bits));
-		bits = pg_ntoh32(bits);
-		memcpy(&m->values[i], &bits, sizeof(bits));
-	}
+#else
+	lw_swap_values(pq_getmsgbytes(message, bytes), (size_t) count, m->values);
+#endif
 	lw_require_finite(m, ERRCODE_INVALID_BINARY_REPRESENTATION);
 	PG_RETURN_POINTER(m);
 }

@@ -142,9 +142,11 @@ flush(LwSegmentWriter *writer, LwSegmentFile file, bool all, LwError *error)
 	LwSegmentOutput *output = &writer->outputs[file];
 	LwStatus	status;
 
+	if (!output->pending.failed && output->pending.size < PENDING_SIZE && !all)
+		return LW_OK;
 	name_file(writer, file, error);
 	status = lw_buffer_status(&output->pending, error);
-	if (status != LW_OK || (output->pending.size < PENDING_SIZE && !all))
+	if (status != LW_OK)
 		return status;
 	status = lw_file_write(output->fd, output->pending.data, output->pending.size, output->offset, error);
 	output->offset += output->pending.size;

@@ -155,6 +155,63 @@ check_places(void)
 		}
 }
 
+/* No row's norm is missed, nor taken for another's. */
+static void
+check_norms(void)
+{
+	size_t		tokens;
+	size_t		at;
+
+	for (tokens = 1; tokens < 12; tokens++)
+	{
+		float	   *rows = fenced(tokens * 3 * sizeof(float));
+
+		for (at = 0; at < tokens; at++)
+			rows[3 * at + at % 3] = at % 2 ? 1 : -1;
+		for (at = 0; at <= tokens; at++)
+		{
+			size_t		token;
+			size_t		component;
+			LwRowProblem problem;
+
+			if (at < tokens)
+				rows[3 * at + 1] += 2.5f;
+			problem = lw_check_rows(rows, tokens, 3, true, &token, &component);
+			CHECK(at == tokens ? problem == LW_ROWS_FINE : problem == LW_ROWS_NOT_UNIT && token == at,
+				  "%zu tokens: %zu instead of %zu", tokens, token, at);
+			if (at < tokens)
+				rows[3 * at + 1] -= 2.5f;
+		}
+		drop_fences();
+	}
+}
+
+/* Bytes are turned round, of any number of values anywhere. */
+static void
+check_swap(void)
+{
+	size_t		count;
+	size_t		i;
+	int			kernel;
+
+	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
+		for (count = 0; count < 40 && lw_kernel_available((LwKernel) kernel); count++)
+		{
+			unsigned char *bytes = fenced(count * sizeof(float) + 1);
+			float	   *values = fenced(count * sizeof(float));
+			bool		good = true;
+
+			lw_kernel_cap((LwKernel) kernel);
+			for (i = 0; i < count * sizeof(float); i++)
+				bytes[i + 1] = (unsigned char) random_below(256);
+			lw_swap_values(bytes + 1, count, values);
+			for (i = 0; i < count * sizeof(float); i++)
+				good &= ((unsigned char *) values)[i] == bytes[1 + (i ^ 3)];
+			CHECK(good, "%s, %zu values", lw_kernel_names[kernel], count);
+			drop_fences();
+		}
+}
+
 /* The first NaN or infinity is found, whatever the norms; then the first norm that is off. */
 static void
 check_problems(void)
@@ -194,6 +251,8 @@ main(void)
 {
 	check_codes();
 	check_places();
+	check_norms();
+	check_swap();
 	check_problems();
 	return unit_done("encode");
 }
