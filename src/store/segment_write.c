@@ -26,6 +26,9 @@
 /* Bytes that a file's pending ones may reach before they are written. */
 #define PENDING_SIZE ((size_t) 256 * 1024)
 
+/* Every so many bytes the disk is told to begin with what was written, so that the sync at the end waits for little. */
+#define BEHIND_SIZE ((uint64_t) 8 * 1024 * 1024)
+
 static void
 name_file(LwSegmentWriter *writer, LwSegmentFile file, LwError *error)
 {
@@ -149,6 +152,8 @@ flush(LwSegmentWriter *writer, LwSegmentFile file, bool all, LwError *error)
 	if (status != LW_OK)
 		return status;
 	status = lw_file_write(output->fd, output->pending.data, output->pending.size, output->offset, error);
+	if ((output->offset + output->pending.size) / BEHIND_SIZE > output->offset / BEHIND_SIZE)
+		lw_file_begin_sync(output->fd);
 	output->offset += output->pending.size;
 	output->pending.size = 0;
 	return status;
