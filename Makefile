@@ -11,7 +11,8 @@ LW_FORMAT = error json utf8 npy ids manifest manifest_flat
 LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim_neon decode \
 	screen screen_avx2 screen_avxvnni screen_avx512 screen_neon \
 	vectors nearest bounds vectors_scalar vectors_avx2 vectors_avx512 lanedot lanedot_avx2 \
-	encode encode_avx2
+	encode encode_avx2 \
+	centroids centroids_scalar centroids_avx2 centroids_avx512 centroids_neon assign
 LW_STORE = map idmap derived derived_write derived_ids segment segment_ids merged view follow ahead \
 	names files manifest_file manifest_text segment_write draft publish \
 	compact create snapshot store_verify changes apply pending round merge
