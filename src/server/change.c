@@ -46,16 +46,7 @@ lw_change_check(const LwSource *source)
 	PreventCommandIfReadOnly("changing a vector store");
 	PreventCommandDuringRecovery("changing a vector store");
 	PreventCommandIfParallelMode("changing a vector store");
-	if (source->kind == LW_SOURCE_SECTION)
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot change \"%s\": section files are immutable", get_rel_name(source->relid)),
-				 errhint("Build another file and put it in the place of this one.")));
-	if (!source->writable)
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot change \"%s\": the foreign table is not writable", get_rel_name(source->relid)),
-				 errhint("Where no other process writes the store, its table can have the option writable 'true'.")));
+	lw_source_check_writable(source->relid);
 	if (source->store_id == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -27,6 +27,13 @@
 #include "server/stage.h"
 #include "store/fault.h"
 
+/*
+ * Numbers of intents follow the log, so that none is ever given twice: what is noted of one
+ * number, or done late about it, must not hit another's.  A session that finds a higher one takes
+ * the next after that; so many fit between two positions.
+ */
+#define NUMBERS_A_BYTE 256
+
 /* A point at which a test lets something go wrong. */
 static void
 pass_fault(const char *name)
@@ -101,7 +108,7 @@ write_intent(LwStage *stage, XLogRecPtr position)
 		if (stage->bulk.id != 0)
 			status = lw_directory_sync(pending, &error);
 		if (status == LW_OK)
-			status = lw_intent_write(pending, &stage->intent, 0, &error);
+			status = lw_intent_write(pending, &stage->intent, position * NUMBERS_A_BYTE, &error);
 		close(pending.fd);
 	}
 	if (status != LW_OK)

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "lib/stringinfo.h"
 #include "utils/guc.h"
 
 #include "server/fault.h"
@@ -82,11 +83,18 @@ check_setting(char **newval, void **extra, GucSource source)
 {
 	char		name[64];
 	Action		what;
+	StringInfoData names;
 	int			times;
+	int			i;
 
 	if (**newval == '\0' || parse(*newval, name, &what, &times))
 		return true;
-	GUC_check_errdetail("It takes a point and an action, and perhaps a number: POINT:kill:2.");
+	initStringInfo(&names);
+	for (i = 0; i < lengthof(points); i++)
+		appendStringInfo(&names, " %s", points[i]);
+	GUC_check_errdetail("It takes a point and kill, enospc, eio or sleep, and perhaps a number: POINT:kill:2.  Points:%s.",
+						names.data);
+	pfree(names.data);
 	return false;
 }
 

@@ -29,10 +29,32 @@ static LwView *last_view;
 static uint64 last_base;		/* serial of the view under it */
 static uint64 last_sum;			/* of the numbers of the changes */
 
-/* Reads what is in the directory of pending changes; *gone: some went meanwhile. */
+/* Takes off a list what is on another. */
+static void
+take_off(LwIntents *intents, const LwIntents *others)
+{
+	size_t		n = 0;
+	size_t		i;
+	size_t		j;
+
+	for (i = 0; i < intents->count; i++)
+	{
+		for (j = 0; j < others->count && others->intents[j].number != intents->intents[i].number; j++)
+			;
+		if (j == others->count)
+			intents->intents[n++] = intents->intents[i];
+	}
+	intents->count = n;
+}
+
+/*
+ * Reads what is in the directory of pending changes; *gone: some went meanwhile.  What a process
+ * that died had published is in the manifest, and perhaps was overtaken there.
+ */
 static LwStatus
 read_intents(LwDirectory store, LwIntents *intents, bool *gone, LwError *error)
 {
+	LwIntents	published;
 	LwDirectory pending;
 	LwStatus	status;
 	bool		there;
@@ -43,7 +65,13 @@ read_intents(LwDirectory store, LwIntents *intents, bool *gone, LwError *error)
 	status = lw_pending_open(store, false, &pending, &there, error);
 	if (status != LW_OK || !there)
 		return status;
-	status = lw_intents_list(pending, intents, error);
+	status = lw_round_published(pending, &published, error);
+	if (status == LW_OK)
+	{
+		status = lw_intents_list(pending, intents, error);
+		take_off(intents, &published);
+		lw_intents_free(&published);
+	}
 	for (i = 0; status == LW_OK && i < intents->count; i++)
 	{
 		status = lw_intent_read(pending, &intents->intents[i], error);
@@ -203,6 +231,7 @@ lw_pending_follow(LwSource *source, LwContent *content, LwError *error)
 		uint64		token;
 		bool		pending = lw_shared_pending(source->store, &token);
 		LwView	   *base;
+		LwContent	now;
 		bool		again;
 
 		/* where nothing is shared, only a store that this server writes is looked through */
@@ -215,16 +244,11 @@ lw_pending_follow(LwSource *source, LwContent *content, LwError *error)
 		status = look(source, base, token, &content->view, &again, error);
 		if (status != LW_OK || again)
 			continue;
-		/* had it been published while it was read, the manifest would be another */
-		if (content->view == base)
+		/* had something been published since, found or gone from the directory, the manifest would be another */
+		status = lw_source_follow(source, &now, error);
+		if (status == LW_OK && now.view == base)
 			return LW_OK;
-		{
-			LwContent	now;
-
-			status = lw_source_follow(source, &now, error);
-			if (status == LW_OK && now.view == base)
-				return LW_OK;
-		}
+		content->view = now.view;
 	}
 	return status;
 }

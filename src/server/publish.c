@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
@@ -34,18 +35,20 @@
 /* Commits of others that may come between reading a manifest and replacing it. */
 #define MAX_ATTEMPTS 100
 
-/* Whether an intent is still in the directory. */
+/* Whether an intent is still in the directory; yes when that cannot be told. */
 static bool
 is_pending(LwDirectory store, uint64 number)
 {
 	LwIntent	intent = {0};
 	LwDirectory pending;
 	LwError		error;
-	bool		there = false;
+	bool		there;
 	bool		found;
 
-	if (lw_pending_open(store, false, &pending, &there, &error) != LW_OK || !there)
-		return there;
+	if (lw_pending_open(store, false, &pending, &there, &error) != LW_OK)
+		return true;
+	if (!there)
+		return false;
 	intent.number = number;
 	found = lw_intent_exists(pending, &intent);
 	close(pending.fd);
@@ -152,8 +155,12 @@ choose(LwPublishing *publishing, LwDirectory pending, uint64 own, Sorted *sorted
 	for (i = 0; status == LW_OK && i < sorted->intents.count; i++)
 	{
 		LwIntent   *intent = &sorted->intents.intents[i];
-		LwFate		fate = intent->number == own ? LW_FATE_COMMITTED : sorted->fates[i];
+		LwFate		fate = sorted->fates[i];
 
+		/* in the callback of its commit the server still takes it for running */
+		if (fate == LW_FATE_RUNNING && intent->number == own &&
+			intent->transaction == U64FromFullTransactionId(GetTopFullTransactionIdIfAny()))
+			fate = LW_FATE_COMMITTED;
 		if (fate == LW_FATE_COMMITTED && !lw_string_equal(intent->store_id, publishing->store_id))
 			fate = LW_FATE_UNDECIDED;
 		if (fate == LW_FATE_UNDECIDED || fate == LW_FATE_FOREIGN)
@@ -249,10 +256,15 @@ publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted
 	reclaim = draft.published && lw_draft_leaves_files(&draft);
 	if (status != LW_OK && !draft.published)
 	{
-		LwError		ignored;
+		LwError		failure;
 
-		/* the note goes before the manifest that it is of */
-		(void) lw_round_settle(pending, &ignored);
+		/* the note goes before the manifest that it is of; while it stays, so does that, or it would seem published */
+		if (lw_round_settle(pending, &failure) != LW_OK)
+		{
+			draft.manifest_made = false;
+			*error = failure;
+			status = failure.status;
+		}
 	}
 	if (status == LW_OK && reclaim)
 	{
@@ -296,7 +308,7 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 		if (status == LW_OK)
 		{
 			publishing->transactions = sorted.count;
-			status = lw_round_settle(pending, error);
+			status = lw_round_end(pending, error);
 		}
 	}
 	lw_derived_settings.passive = false;
@@ -333,21 +345,21 @@ lw_publish_close(LwPublishing *publishing)
 		lw_shared_unhold(publishing->shared);
 }
 
-/* Under the lock: what a crash left in the pending directory, then what it left in the store's own. */
+/* Under the lock: what a crash left in the store's own directory, whose names the next publish needs, then what it left pending. */
 static LwStatus
 settle(LwPublishing *publishing, LwError *error)
 {
 	LwView	   *view;
 	bool		moved;
-	LwStatus	status = lw_publish_round(publishing, 0, error);
+	LwStatus	status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
 
-	if (status == LW_OK)
-		status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
 	if (status != LW_OK || moved)
 		return status;
 	/* the manifest that the last process renamed must be there for good before its files' predecessors go */
 	status = lw_directory_sync(publishing->directory, error);
-	return status == LW_OK ? lw_store_reclaim(publishing->directory, &view->manifest, NULL, error) : status;
+	if (status == LW_OK)
+		status = lw_store_reclaim(publishing->directory, &view->manifest, NULL, error);
+	return status == LW_OK ? lw_publish_round(publishing, 0, error) : status;
 }
 
 void
@@ -361,6 +373,7 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 
 	if (store->settled && (!lw_shared_available() || lw_shared_is_settled(store)))
 		return;
+	lw_registry_add(store, path);
 	lw_publish_open(&publishing, store, path, store_id);
 	settled = publishing.shared != NULL ? lw_shared_settled(publishing.shared) : store->settled;
 	if (settled)
@@ -368,7 +381,6 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 		lw_publish_close(&publishing);
 		return;
 	}
-	lw_registry_add(store, path);
 	status = lw_publish_lock(&publishing, 0, &done, &error);
 	if (status == LW_OK)
 	{

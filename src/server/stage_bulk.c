@@ -199,18 +199,16 @@ void
 lw_stage_spill(LwStage *stage, LwString id, const float *values, size_t tokens)
 {
 	LwBuffer	record;
-	LwBytes		bytes;
 
 	if (!stage->bulk.open)
 		write_run(stage);
 	lw_buffer_init(&record, 0);
 	lw_put_append(&record, lw_change_format(&stage->manifest), id, values, tokens);
-	bytes = lw_buffer_bytes(&record);
 	if (record.failed)
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	PG_TRY();
 	{
-		write_records(stage, bytes);
+		write_records(stage, lw_buffer_bytes(&record));
 	}
 	PG_FINALLY();
 	{

@@ -78,9 +78,13 @@ lw_draft_merge_small(LwDraft *draft, LwDirectory pending, LwError *error)
 			lw_segment_write_abort(&writer);
 	}
 	if (status == LW_OK)
+	{
 		status = lw_draft_drop(draft, first, count, error);
-	if (status == LW_OK && entry.documents > 0)
-		status = lw_draft_add(draft, &entry, NULL, error);
+		if (status == LW_OK && entry.documents > 0)
+			status = lw_draft_add(draft, &entry, NULL, error);
+		else if (entry.documents > 0)
+			lw_segment_unlink(draft->directory, entry.id, manifest->encoding);
+	}
 	close(fd);
 	return status;
 }

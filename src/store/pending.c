@@ -65,6 +65,7 @@ LwStatus
 lw_pending_open(LwDirectory store, bool make, LwDirectory *pending, bool *there, LwError *error)
 {
 	struct stat status;
+	LwStatus	failure;
 
 	*there = false;
 	lw_error_path(error, store.path, LW_PENDING_NAME);
@@ -72,6 +73,10 @@ lw_pending_open(LwDirectory store, bool make, LwDirectory *pending, bool *there,
 	{
 		if (fstat(store.fd, &status) != 0 || fchmodat(store.fd, LW_PENDING_NAME, status.st_mode & 0777, 0) != 0)
 			return lw_fail_errno(error, errno, "change the mode of");
+		/* what is durable in it must be found */
+		failure = lw_directory_sync(store, error);
+		if (failure != LW_OK)
+			return failure;
 	}
 	else if (make && errno != EEXIST)
 		return lw_fail_errno(error, errno, "create");
@@ -91,6 +96,13 @@ lw_pending_path(LwError *error, LwDirectory pending, const char *name)
 
 	snprintf(path, sizeof(path), LW_PENDING_NAME "/%s", name);
 	lw_error_path(error, pending.path, path);
+}
+
+/* What a process calls an intent that it is writing. */
+void
+lw_pending_new_name(char name[LW_NAME_SIZE], long process)
+{
+	snprintf(name, LW_NAME_SIZE, LW_PENDING_NEW "%ld", process);
 }
 
 static void
@@ -197,7 +209,7 @@ lw_intents_list(LwDirectory pending, LwIntents *list, LwError *error)
 	if (list->count == 0)
 		return LW_OK;
 	qsort(list->intents, list->count, sizeof(LwIntent), by_number);
-	/* one that was renamed during the listing may have been seen under both names */
+	/* one that is known to have committed has both names */
 	for (i = 0; i < list->count; i++)
 		if (n > 0 && list->intents[n - 1].number == list->intents[i].number)
 			list->intents[n - 1].committed |= list->intents[i].committed;
@@ -287,7 +299,7 @@ lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t after, LwError *
 	mode_t		mode;
 	LwStatus	status;
 
-	snprintf(name, sizeof(name), "new-%ld", (long) getpid());
+	lw_pending_new_name(name, (long) getpid());
 	lw_pending_path(error, pending, name);
 	status = intent_bytes(intent, &file, error);
 	if (status == LW_OK)
@@ -388,7 +400,7 @@ lw_intent_read(LwDirectory pending, LwIntent *intent, LwError *error)
 	fd = openat(pending.fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT && !intent->committed)
 	{
-		/* perhaps it was renamed */
+		/* perhaps it is being dropped, the other name last */
 		intent_name(name, intent->number, true);
 		fd = openat(pending.fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		intent->committed = fd >= 0;
@@ -401,6 +413,11 @@ lw_intent_read(LwDirectory pending, LwIntent *intent, LwError *error)
 	close(fd);
 	if (status == LW_OK)
 		status = parse_intent(intent, size, error);
+	if (status != LW_OK)
+	{
+		free(intent->memory);
+		intent->memory = NULL;
+	}
 	return status;
 }
 
@@ -430,8 +447,9 @@ lw_intent_mark(LwDirectory pending, LwIntent *intent, LwError *error)
 	intent_name(to, intent->number, true);
 	lw_pending_path(error, pending, to);
 	status = LW_FAULT("intent-mark");
-	if (status == LW_OK && renameat(pending.fd, from, pending.fd, to) != 0)
-		status = lw_fail_errno(error, errno, "rename");
+	/* a name more, not another: who lists the directory meanwhile could miss both */
+	if (status == LW_OK && linkat(pending.fd, from, pending.fd, to, 0) != 0 && errno != EEXIST)
+		status = lw_fail_errno(error, errno, "create");
 	if (status == LW_OK)
 		intent->committed = true;
 	return status;

@@ -66,15 +66,15 @@ extern LwStatus lw_intents_list(LwDirectory pending, LwIntents *list, LwError *e
 extern void lw_intents_free(LwIntents *list);
 
 /*
- * Reads one of a list.  LW_MISSING: it is gone by now, under either name.
- * LW_MALFORMED, PendingDamaged.
+ * Reads one of a list; its memory is NULL unless that went well.  LW_MISSING: it is
+ * gone by now, under either name.  LW_MALFORMED, PendingDamaged.
  */
 extern LwStatus lw_intent_read(LwDirectory pending, LwIntent *intent, LwError *error);
 
 /* Whether it is there, under either name. */
 extern bool lw_intent_exists(LwDirectory pending, const LwIntent *intent);
 
-/* Says that it has committed; durable when the directory is. */
+/* Says that it has committed, by another name; durable when the directory is. */
 extern LwStatus lw_intent_mark(LwDirectory pending, LwIntent *intent, LwError *error);
 
 /* Removes an intent, and its bulk directory. */
@@ -82,6 +82,15 @@ extern LwStatus lw_intent_drop(LwDirectory pending, const LwIntent *intent, LwEr
 
 /* Notes, durably, that the manifest which was written as the next one holds these intents. */
 extern LwStatus lw_round_write(LwDirectory pending, const LwIntent *const *intents, size_t count, LwError *error);
+
+/*
+ * The intents, by number, of a round that was published and has not ended: the manifest, or one that came
+ * before it, has them.  None when there is no such round.
+ */
+extern LwStatus lw_round_published(LwDirectory pending, LwIntents *noted, LwError *error);
+
+/* Ends a round whose manifest is published, durably: drops its intents. */
+extern LwStatus lw_round_end(LwDirectory pending, LwError *error);
 
 /*
  * Ends a round that was noted, whoever did: drops its intents when its manifest was

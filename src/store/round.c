@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,41 +95,72 @@ find_name(LwDirectory pending, const char *name, bool *there, LwError *error)
 	return *there || errno == ENOENT ? LW_OK : lw_fail_errno(error, errno, "stat");
 }
 
-/* Drops the intents of the note, in order. */
+/* The intents of a note, in order; their numbers and bulk directories are all that is set. */
 static LwStatus
-drop_noted(LwDirectory pending, const LwMap *map, LwError *error)
-{
-	LwCursor	cursor = {(const uint8_t *) map->data, map->size, 0};
-	LwStatus	status = LW_OK;
-	uint64_t	count;
-	uint64_t	sum;
-
-	if (!lw_take_u64(&cursor, &count) || !lw_take_u64(&cursor, &sum) || lw_cursor_left(&cursor) / 16 != count ||
-		lw_cursor_left(&cursor) % 16 != 0 || sum != lw_pending_checksum(map->data + sizeof(Note), map->size - sizeof(Note)))
-		return lw_fail(error, LW_MALFORMED, "PendingDamaged", -1, "a list of changes, by its checksum", "something else");
-	while (status == LW_OK && count-- > 0)
-	{
-		LwIntent	intent = {0};
-
-		(void) lw_take_u64(&cursor, &intent.number);
-		(void) lw_take_u64(&cursor, &intent.bulk);
-		status = lw_intent_drop(pending, &intent, error);
-	}
-	return status;
-}
-
-/* What a crash left of a round that was published: its intents, then the note. */
-static LwStatus
-finish_round(LwDirectory pending, LwError *error)
+read_note(LwDirectory pending, LwIntents *noted, struct stat *file, LwError *error)
 {
 	LwMap	   *map;
-	LwStatus	status = lw_map_open(pending.fd, pending.path, ROUND, &map, NULL, NULL, error);
+	LwCursor	cursor = {0};
+	LwStatus	status;
+	uint64_t	count;
+	uint64_t	sum;
+	size_t		i;
 
+	memset(noted, 0, sizeof(*noted));
+	status = lw_map_open(pending.fd, pending.path, ROUND, &map, file, NULL, error);
 	if (status != LW_OK)
 		return status;
 	lw_pending_path(error, pending, ROUND);
-	status = drop_noted(pending, map, error);
+	cursor.data = (const uint8_t *) map->data;
+	cursor.size = map->size;
+	if (!lw_take_u64(&cursor, &count) || !lw_take_u64(&cursor, &sum) || lw_cursor_left(&cursor) / 16 != count ||
+		lw_cursor_left(&cursor) % 16 != 0 || sum != lw_pending_checksum(map->data + sizeof(Note), map->size - sizeof(Note)))
+		status = lw_fail(error, LW_MALFORMED, "PendingDamaged", -1, "a list of changes, by its checksum", "something else");
+	else
+	{
+		noted->intents = calloc((size_t) count + 1, sizeof(LwIntent));
+		if (noted->intents == NULL)
+			status = lw_fail_errno(error, ENOMEM, "read");
+	}
+	for (i = 0; status == LW_OK && i < count; i++)
+	{
+		(void) lw_take_u64(&cursor, &noted->intents[i].number);
+		(void) lw_take_u64(&cursor, &noted->intents[i].bulk);
+		noted->count = i + 1;
+	}
 	lw_map_close(map);
+	return status;
+}
+
+LwStatus
+lw_round_published(LwDirectory pending, LwIntents *noted, LwError *error)
+{
+	struct stat before;
+	struct stat after;
+	bool		next = true;
+	LwStatus	status = read_note(pending, noted, &before, error);
+
+	if (status == LW_OK)
+		status = find_name(pending, NEXT, &next, error);
+	/* had it been undone meanwhile, the note would have gone first */
+	if (status == LW_OK && !next && fstatat(pending.fd, ROUND, &after, AT_SYMLINK_NOFOLLOW) == 0 &&
+		after.st_ino == before.st_ino && after.st_mtim.tv_sec == before.st_mtim.tv_sec &&
+		after.st_mtim.tv_nsec == before.st_mtim.tv_nsec)
+		return LW_OK;
+	lw_intents_free(noted);
+	return status == LW_MISSING ? LW_OK : status;
+}
+
+LwStatus
+lw_round_end(LwDirectory pending, LwError *error)
+{
+	LwIntents	noted;
+	LwStatus	status = read_note(pending, &noted, NULL, error);
+	size_t		i;
+
+	for (i = 0; status == LW_OK && i < noted.count; i++)
+		status = lw_intent_drop(pending, &noted.intents[i], error);
+	lw_intents_free(&noted);
 	if (status == LW_OK)
 		status = LW_FAULT("intents-dropped");
 	/* the note must not go before they do */
@@ -137,6 +169,21 @@ finish_round(LwDirectory pending, LwError *error)
 	if (status == LW_OK)
 		status = LW_FAULT("round-drop");
 	return status == LW_OK ? lw_file_unlink(pending, ROUND, error) : status;
+}
+
+/* The same of one that another process published: its manifest may not be durable. */
+static LwStatus
+finish_round(LwDirectory pending, LwError *error)
+{
+	LwDirectory store;
+	LwStatus	status = lw_directory_open(pending, "..", &store, error);
+
+	if (status != LW_OK)
+		return status;
+	store.path = pending.path;
+	status = lw_directory_sync(store, error);
+	close(store.fd);
+	return status == LW_OK ? lw_round_end(pending, error) : status;
 }
 
 /* Removes what is noted of a manifest that was not published: first the note, durably. */
@@ -197,6 +244,7 @@ typedef struct Sweep
 {
 	LwDirectory pending;
 	const LwIntents *intents;	/* read */
+	bool		bulks;			/* there are bulk directories */
 } Sweep;
 
 /* Removes a bulk directory that no intent names and nobody writes. */
@@ -215,25 +263,34 @@ sweep_bulk(void *arg, const char *name, LwError *error)
 	return bulk_is_held(sweep->pending, name) ? LW_OK : lw_directory_remove(sweep->pending, name, error);
 }
 
+/* Looks for bulk directories, and removes what a process was writing that is no more. */
 static LwStatus
-find_bulk(void *arg, const char *name, LwError *error)
+sweep_new(void *arg, const char *name, LwError *error)
 {
-	(void) error;
-	*(bool *) arg |= bulk_number(name) != 0;
-	return LW_OK;
+	Sweep	   *sweep = arg;
+	char		again[LW_NAME_SIZE];
+	long		writer;
+
+	sweep->bulks |= bulk_number(name) != 0;
+	if (strncmp(name, LW_PENDING_NEW, strlen(LW_PENDING_NEW)) != 0)
+		return LW_OK;
+	writer = strtol(name + strlen(LW_PENDING_NEW), NULL, 10);
+	lw_pending_new_name(again, writer);
+	if (writer <= 0 || strcmp(again, name) != 0 || kill((pid_t) writer, 0) == 0 || errno != ESRCH)
+		return LW_OK;
+	return lw_file_unlink(sweep->pending, name, error);
 }
 
-/* Removes the bulk directories of transactions that are no more. */
+/* Removes what transactions left that are no more. */
 static LwStatus
-sweep_bulks(LwDirectory pending, LwError *error)
+sweep_pending(LwDirectory pending, LwError *error)
 {
-	Sweep		sweep = {pending, NULL};
+	Sweep		sweep = {pending, NULL, false};
 	LwIntents	intents;
-	bool		any = false;
-	LwStatus	status = lw_pending_each(pending, find_bulk, &any, error);
+	LwStatus	status = lw_pending_each(pending, sweep_new, &sweep, error);
 	size_t		i;
 
-	if (status != LW_OK || !any)
+	if (status != LW_OK || !sweep.bulks)
 		return status;
 	status = lw_intents_list(pending, &intents, error);
 	for (i = 0; status == LW_OK && i < intents.count; i++)
@@ -267,7 +324,7 @@ lw_round_settle(LwDirectory pending, LwError *error)
 		status = finish_round(pending, error);
 	else if (next)
 		status = undo_round(pending, noted, error);
-	return status == LW_OK ? sweep_bulks(pending, error) : status;
+	return status == LW_OK ? sweep_pending(pending, error) : status;
 }
 
 LwStatus
