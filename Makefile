@@ -15,7 +15,8 @@ LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim
 	centroids centroids_scalar centroids_avx2 centroids_avx512 centroids_neon assign
 LW_STORE = map idmap derived derived_write derived_ids segment segment_ids merged view follow ahead \
 	names files manifest_file manifest_text segment_write draft publish \
-	compact create snapshot store_verify changes apply pending round merge
+	compact create snapshot store_verify changes apply pending round merge \
+	train candidates
 LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build text chooser quant canon \
 	fault record manifest framed contract table file payload chunks chunk_ids recall texts slab space blob citation verify rank \
 	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \

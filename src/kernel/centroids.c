@@ -13,7 +13,7 @@
 #include "kernel/query.h"
 
 #define STEPS 255.0f			/* between the least and the largest byte */
-#define BLOCK 64				/* centroids that are compared with the query at a time */
+#define BLOCK 48				/* centroids that are compared with the query at a time: whole tiles */
 #define ALIGNMENT 64
 
 static const LwCentroidKernel *const kernels[LW_KERNEL_COUNT] =
@@ -59,27 +59,28 @@ lw_table_size(uint32_t centroids, uint32_t tokens)
 	return table_bytes(centroids, tokens) + centroids * lane_groups * LW_LANES * sizeof(float);
 }
 
-/* Similarities of a lane group of the query with all centroids: [count][LW_LANES]; raises highest[]. */
+/* Similarities of the query with a block of centroids, [count][LW_LANES] for each lane group; raises the maxima. */
 static void
-compare(const LwCentroidKernel *kernel, const LwCentroids *centroids, const float *lanes,
-		float *similarities, float *highest)
+compare(const LwCentroidKernel *kernel, const LwCentroids *centroids, size_t first, size_t count,
+		const LwQuery *query, float *similarities)
 {
-	size_t		first;
+	size_t		pitch = (size_t) centroids->count * LW_LANES;
+	const float *rows[BLOCK];
+	size_t		group;
+	size_t		i;
+	int			lane;
 
-	for (first = 0; first < centroids->count; first += BLOCK)
+	for (i = 0; i < count; i++)
+		rows[i] = centroids->rows + (first + i) * centroids->dimension;
+	for (group = 0; group < query->groups; group++)
 	{
-		size_t		count = centroids->count - first < BLOCK ? centroids->count - first : BLOCK;
-		float	   *dots = similarities + first * LW_LANES;
-		const float *rows[BLOCK];
-		size_t		i;
-		int			lane;
+		float	   *dots = similarities + group * pitch + first * LW_LANES;
+		float	   *highest = query->maxima + group * LW_LANES;
 
-		for (i = 0; i < count; i++)
-			rows[i] = centroids->rows + (first + i) * centroids->dimension;
-		kernel->dots(lanes, centroids->dimension, rows, count, dots);
-		for (i = 0; i < count; i++)
+		kernel->dots(query->lanes + group * query->dimension * LW_LANES, query->dimension, rows, count, dots);
+		for (i = 0; i < count * LW_LANES; i += LW_LANES)
 			for (lane = 0; lane < LW_LANES; lane++)
-				highest[lane] = dots[i * LW_LANES + lane] > highest[lane] ? dots[i * LW_LANES + lane] : highest[lane];
+				highest[lane] = dots[i + lane] > highest[lane] ? dots[i + lane] : highest[lane];
 	}
 }
 
@@ -99,25 +100,23 @@ lw_table_init(LwCentroidTable *table, void *memory, const LwCentroids *centroids
 	float		range = 0.0f;
 	float		scale;
 	size_t		group;
+	size_t		i;
 	int			lane;
 
 	table->count = centroids->count;
 	table->groups = rank_groups(query->tokens);
 	table->rows = memory;
 	memset(memory, 0, bytes);
-	for (group = 0; group < query->groups; group++)
+	for (i = 0; i < query->groups * LW_LANES; i++)
+		query->maxima[i] = -INFINITY;
+	for (i = 0; i < centroids->count; i += BLOCK)
 	{
-		float	   *highest = query->maxima + group * LW_LANES;
-
 		lw_maxsim_pause();
-		for (lane = 0; lane < LW_LANES; lane++)
-			highest[lane] = -INFINITY;
-		compare(kernel, centroids, query->lanes + group * query->dimension * LW_LANES,
-				similarities + group * size, highest);
-		for (lane = 0; lane < LW_LANES; lane++)
-			if (fabsf(highest[lane]) > range && fabsf(highest[lane]) < INFINITY)
-				range = fabsf(highest[lane]);
+		compare(kernel, centroids, i, centroids->count - i < BLOCK ? centroids->count - i : BLOCK, query, similarities);
 	}
+	for (i = 0; i < query->groups * LW_LANES; i++)
+		if (fabsf(query->maxima[i]) > range && fabsf(query->maxima[i]) < INFINITY)
+			range = fabsf(query->maxima[i]);
 	scale = range > 0 ? STEPS / range : 0.0f;
 	for (group = 0; group < query->groups; group++)
 	{

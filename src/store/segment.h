@@ -13,8 +13,8 @@
 #include "format/ids.h"
 #include "format/manifest.h"
 #include "kernel/maxsim.h"
+#include "derived.h"
 #include "idmap.h"
-#include "map.h"
 
 typedef struct LwSegment
 {
@@ -34,6 +34,9 @@ typedef struct LwSegment
 	const uint64_t *offsets;	/* into the maps, past the headers */
 	const char *rows;
 	const float *scales;
+	LwDerivedKey files;			/* what the files were when they were mapped, in their order; of a segment without files none */
+	LwDerived  *codes;			/* centroids of its documents (store/candidates.h), or NULL */
+	LwFileIdentity codes_of;	/* the training by which they are */
 } LwSegment;
 
 typedef struct LwTombstones
