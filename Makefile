@@ -21,11 +21,11 @@ LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build
 	fault record manifest framed contract table file payload chunks chunk_ids recall texts slab space blob citation verify rank \
 	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \
 	search spill layout manifest_text build_options build build_media build_finish indexes
-LW_SERVER = error ids idset path derived section shared source pin prepared scoring section_scoring section_search \
+LW_SERVER = error ids idset path derived section shared source pin prepared scoring candidates section_scoring section_search \
 	stage stage_bulk change judge pending publish registry recovery maintain commit dropped fault
 LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
 	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \
-	store support sync verify \
+	store support sync train verify \
 	maintain prewarm estimate build build_row codec codec_text numbers
 
 OBJS = src/lateweave.o \
@@ -34,7 +34,7 @@ OBJS = src/lateweave.o \
 	$(LW_SERVER:%=src/server/%.o) \
 	$(LW_SQL:%=src/sql/%.o)
 
-REGRESS = multivector pgvector fdw score section codec change
+REGRESS = multivector pgvector fdw score section codec change candidates
 REGRESS_OPTS = --encoding=UTF8
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
@@ -55,18 +55,20 @@ PG_CONFIG ?= pg_config
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 # These run before PGXS is there: they install it and call make again.
-SETUP_GOALS = check check-versions demo demo-stop bench
+SETUP_GOALS = check check-versions check-quality demo demo-stop bench
 OTHER_GOALS = $(filter-out $(SETUP_GOALS),$(MAKECMDGOALS))
 
 ifneq ($(filter $(SETUP_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(MAKECMDGOALS)
-export MAKE PG_CONFIG WERROR
+export MAKE PG_CONFIG WERROR DATA SCIFACT
 
 check:
 	test/check.sh
 check-versions:
 	test/versions.sh
+check-quality:
+	test/quality.sh
 demo:
 	test/demo.sh start
 demo-stop:

@@ -14,6 +14,7 @@
 #include "storage/fd.h"
 #include "utils/lsyscache.h"
 
+#include "server/candidates.h"
 #include "server/change.h"
 #include "server/error.h"
 #include "server/maintain.h"
@@ -258,7 +259,9 @@ void
 lw_maintain_compact(Oid relid, LwCompaction *compaction)
 {
 	Work		work = {0};
+	LwView	   *view;
 	LwError		error;
+	LwError		ignored;
 	LwStatus	status;
 
 	memset(compaction, 0, sizeof(*compaction));
@@ -273,6 +276,8 @@ lw_maintain_compact(Oid relid, LwCompaction *compaction)
 	status = compact(&work, &error);
 	if (status == LW_OK)
 		count_documents(&work);
+	if (status == LW_OK && follow(&work, &view, &ignored) == LW_OK)
+		(void) lw_candidates_refresh(view);
 	end(&work);
 	if (status == LW_OUTDATED)
 		ereport(ERROR,

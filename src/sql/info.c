@@ -29,6 +29,7 @@
 
 #include "compat.h"
 #include "kernel/maxsim.h"
+#include "server/candidates.h"
 #include "server/error.h"
 #include "server/ids.h"
 #include "section/space.h"
@@ -42,6 +43,7 @@ PG_FUNCTION_INFO_V1(lateweave_kernels);
 
 #define MICROSECONDS INT64CONST(1000000)
 #define NANOSECONDS INT64CONST(1000000000)
+#define UNIX_EPOCH ((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)	/* to the year 2000, from which a timestamp counts */
 
 /*
  * committed_at, seconds since 1970 as a double, as the reference understands
@@ -58,8 +60,7 @@ committed_at(const LwManifest *manifest)
 	/* far above any timestamp, and low enough not to overflow below */
 	if (whole >= 1e13)
 		return DT_NOEND;
-	result = (int64) whole * MICROSECONDS + nanoseconds / 1000 -
-		(int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	result = (int64) whole * MICROSECONDS + nanoseconds / 1000 - UNIX_EPOCH;
 	return IS_VALID_TIMESTAMP(result) ? result : DT_NOEND;
 }
 
@@ -91,6 +92,8 @@ enum
 	TOKENS,
 	SEGMENTS,
 	BYTES,
+	UNASSIGNED,
+	TRAINED_AT,
 	NOTES,
 	FAILURE,
 	COLUMNS
@@ -107,6 +110,9 @@ fill_view(LwView *view, Datum *values, bool *nulls)
 {
 	const LwManifest *manifest = &view->manifest;
 	TimestampTz time = committed_at(manifest);
+	uint64		unassigned;
+	int64		trained_at = 0;
+	bool		trained = lw_candidates_status(view, &unassigned, &trained_at);
 
 	values[CORPUS] = string_datum(manifest->corpus);
 	values[ENCODING] = CStringGetTextDatum(manifest->encoding == LW_INT8 ? "int8" : "float32");
@@ -121,7 +127,10 @@ fill_view(LwView *view, Datum *values, bool *nulls)
 	values[TOKENS] = Int64GetDatum((int64) view->tokens);
 	values[SEGMENTS] = Int64GetDatum((int64) manifest->nsegments);
 	values[BYTES] = Int64GetDatum((int64) lw_view_bytes(view));
+	values[UNASSIGNED] = Int64GetDatum((int64) unassigned);
+	values[TRAINED_AT] = TimestampTzGetDatum(trained_at - UNIX_EPOCH);
 	memset(nulls + CORPUS, false, FAILURE - CORPUS);
+	nulls[TRAINED_AT] = !trained;
 	if (TIMESTAMP_NOT_FINITE(time))
 		nulls[LAG] = true;
 	else

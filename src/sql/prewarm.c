@@ -14,6 +14,7 @@
 
 #include "section/chunks.h"
 #include "section/space.h"
+#include "server/candidates.h"
 #include "server/error.h"
 #include "server/pin.h"
 #include "server/scoring.h"
@@ -41,13 +42,15 @@ read_bytes(const char *data, size_t size)
 	}
 }
 
-/* A store's derived files were made when its view was opened. */
+/* A store's derived files were made when its view was opened, but for the codes of documents. */
 static int64
 prewarm_store(const LwView *view)
 {
 	int64		bytes = 0;
 	size_t		i;
 
+	(void) lw_candidates_refresh(view);
+	CHECK_FOR_INTERRUPTS();
 	for (i = 0; i < view->manifest.nsegments; i++)
 	{
 		const LwMap *maps[LW_SEGMENT_MAPS];

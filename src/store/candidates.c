@@ -434,11 +434,18 @@ uint64_t
 lw_codes_missing(const LwView *view, const LwTraining *training)
 {
 	uint64_t	missing = 0;
+	uint64_t	row;
 	size_t		i;
 
 	for (i = 0; i < view->manifest.nsegments; i++)
-		if (training == NULL || !lw_codes_open(view->segments[i], training))
-			missing += view->segments[i]->documents;
+	{
+		LwSegment  *segment = view->segments[i];
+
+		if (training != NULL && lw_codes_open(segment, training))
+			continue;
+		for (row = 0; row < segment->documents; row++)
+			missing += !lw_bit(view->hidden[i], row);
+	}
 	return missing;
 }
 

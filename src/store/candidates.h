@@ -55,7 +55,7 @@ extern bool lw_codes_open(LwSegment *segment, const LwTraining *training);
 extern LwStatus lw_codes_make(const LwView *view, const LwTraining *training, const LwLongWork *work,
 							  uint64_t *made, LwError *error);
 
-/* Documents of a view, hidden ones included, in segments without codes. */
+/* Documents of a view that are in segments without codes and not hidden (lw_view_hidden comes first); `training` may be NULL. */
 extern uint64_t lw_codes_missing(const LwView *view, const LwTraining *training);
 
 /*

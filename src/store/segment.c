@@ -392,6 +392,8 @@ lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS])
 		maps[count++] = segment->scales_map;
 	if (segment->kept != NULL && !segment->kept->computed)
 		maps[count++] = segment->kept->derived.file->map;
+	if (segment->codes != NULL)
+		maps[count++] = segment->codes->map;
 	return count;
 }
 

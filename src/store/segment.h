@@ -90,9 +90,9 @@ extern void lw_tombstones_release(LwTombstones *tombstones);
 extern LwStatus lw_segment_document(const LwSegment *segment, uint64_t row,
 									LwDocument *document, LwError *error);
 
-#define LW_SEGMENT_MAPS 4
+#define LW_SEGMENT_MAPS 5
 
-/* The maps that reading its documents reads, its derived file among them; returns how many. */
+/* The maps that reading its documents reads, its derived files among them; returns how many. */
 extern int	lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS]);
 
 /* LW_TRUNCATED when one of its maps faulted; also what else kept ids from being read. */
