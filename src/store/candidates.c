@@ -220,6 +220,15 @@ lw_training_put(const LwView *view, const LwTrained *trained, int64_t now, LwErr
 	return LW_OK;
 }
 
+void
+lw_training_remove(const char *store_id, size_t size)
+{
+	LwDerivedKey key;
+
+	lw_derived_key(&key, LW_DERIVED_TRAINED, 0, store_id, size);
+	lw_derived_remove(&key);
+}
+
 bool
 lw_codes_wanted(const LwSegment *segment)
 {

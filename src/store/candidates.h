@@ -38,6 +38,9 @@ extern LwTraining *lw_training_get(const LwView *view);
  */
 extern LwStatus lw_training_put(const LwView *view, const LwTrained *trained, int64_t now, LwError *error);
 
+/* Removes the training of a store that is gone. */
+extern void lw_training_remove(const char *store_id, size_t size);
+
 /* Segments of fewer documents have no codes: they are scored as fast. */
 #define LW_CODES_DOCUMENTS LW_DERIVED_DOCUMENTS
 

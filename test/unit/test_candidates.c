@@ -19,6 +19,7 @@
 #define MOST_TOKENS 20
 #define TOPICS 40
 
+static char store_path[300];
 static LwDirectory store;
 static float topics[TOPICS][DIMENSION];
 static int	stop_after;			/* so many times it is not asked to stop; negative: never */
@@ -123,7 +124,8 @@ make_store(const char *name, LwEncoding encoding, bool normalized)
 	snprintf(store_id, sizeof(store_id), "%032d", ++stores);
 	manifest.store_id = LITERAL(store_id);
 	CHECK(lw_store_create(in_scratch(name), 0700, &manifest, &error) == LW_OK, "%s", name);
-	store = open_directory(strdup(in_scratch(name)));
+	snprintf(store_path, sizeof(store_path), "%s", in_scratch(name));
+	store = open_directory(store_path);
 }
 
 /* The current view, with what is hidden. */
@@ -179,7 +181,7 @@ check_training(const LwView *view)
 	int			kernel;
 
 	CHECK(lw_train(view, 0, 1 << 24, &work, &first, &error) == LW_OK, "training");
-	CHECK(first.centroids.count == lw_train_default(view->segments[0]->tokens), "%u", first.centroids.count);
+	CHECK(first.centroids.count == lw_train_default(view->segments[0]->tokens + view->segments[1]->tokens), "%u", first.centroids.count);
 	CHECK(first.centroids.cells > 1, "%u cells", first.centroids.cells);
 	for (kernel = LW_KERNEL_SCALAR; kernel < LW_KERNEL_COUNT; kernel++)
 	{
@@ -347,6 +349,17 @@ train(LwView *view, uint32_t count)
 	lw_trained_free(&trained);
 }
 
+static void
+forget(const LwView *view)
+{
+	LwTrained	none = {0};
+	LwError		error;
+
+	CHECK(lw_training_put(view, &none, 0, &error) == LW_OK && lw_training_get(view) == NULL, "forgotten");
+	CHECK(count_files(lw_derived_settings.directory, "codes-", NULL) == 0 &&
+		  count_files(lw_derived_settings.trained, "trained-", NULL) == 0, "files are left");
+}
+
 static uint64_t
 make_codes(LwView *view)
 {
@@ -402,14 +415,7 @@ check_store(LwEncoding encoding, bool normalized)
 	view = open_whole();
 	CHECK(lw_codes_missing(view, training) == 1050 && make_codes(view) == 1 && lw_codes_missing(view, training) == 50,
 		  "%s: a new segment", name);
-	{
-		LwTrained	none = {0};
-		LwError		error;
-
-		CHECK(lw_training_put(view, &none, 0, &error) == LW_OK && lw_training_get(view) == NULL, "%s: forgotten", name);
-	}
-	CHECK(count_files(lw_derived_settings.directory, "codes-", NULL) == 0 &&
-		  count_files(lw_derived_settings.trained, "trained-", NULL) == 0, "%s: files are left", name);
+	forget(view);
 	lw_view_release(view);
 	close(store.fd);
 }
@@ -450,6 +456,7 @@ check_stop(void)
 	}
 	stop_after = -1;
 	CHECK(make_codes(view) == 1, "after all");
+	forget(view);
 	lw_view_release(view);
 	close(store.fd);
 }
