@@ -39,9 +39,9 @@ ORDER BY q.id, s.rank
 """
 # any of the query's words, as a question has many
 WORDS = """
-SELECT id, row_number() OVER (ORDER BY ts_rank(tsv, w, 1) DESC, id) AS rank
-FROM {name}, replace(plainto_tsquery('english', q.body)::text, '&', '|')::tsquery w
-WHERE tsv @@ w ORDER BY rank LIMIT 100
+SELECT id, row_number() OVER (ORDER BY ts_rank(tsv, words, 1) DESC, id) AS rank
+FROM {name}, (SELECT replace(plainto_tsquery('english', q.body)::text, '&', '|')::tsquery AS words) w
+WHERE tsv @@ words ORDER BY rank LIMIT 100
 """
 FULL_TEXT = "SELECT q.id, r.id, 1 FROM {name}_queries q, LATERAL (" + WORDS + ") r WHERE r.rank <= 10 ORDER BY q.id, r.rank"
 FUSED = """
