@@ -22,20 +22,25 @@ LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build
 	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \
 	search spill layout manifest_text build_options build build_media build_finish indexes
 LW_SERVER = error ids idset path derived section shared source pin prepared scoring candidates section_scoring section_search \
-	stage stage_bulk change judge pending publish registry recovery maintain commit dropped fault
+	stage stage_bulk change judge pending publish wait registry recovery maintain commit dropped fault
 LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
 	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \
 	store support sync train verify \
 	maintain prewarm estimate build build_row codec codec_text numbers
 
+LW_AM = build cost depend entry handler node options ranking scan tree vacuum validate
+
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
 	$(LW_STORE:%=src/store/%.o) $(LW_SECTION:%=src/section/%.o) \
 	$(LW_SERVER:%=src/server/%.o) \
-	$(LW_SQL:%=src/sql/%.o)
+	$(LW_SQL:%=src/sql/%.o) \
+	$(LW_AM:%=src/am/%.o)
 
-REGRESS = multivector pgvector fdw score section codec change candidates
+REGRESS = multivector pgvector fdw score section codec change candidates am
 REGRESS_OPTS = --encoding=UTF8
+ISOLATION = read-committed concurrent-changes publish-order publish-failure stores-and-cursors truncate compact
+ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
 EXTRA_CLEAN = test/build/plain test/build/asan test/build/fuzzer test/build/aarch64

@@ -390,6 +390,56 @@ COMMENT ON OPERATOR @# (uuid, maxsim_query) IS
 'minus the score of the document in the query''s source; infinity when absent';
 
 /* ---------------------------------------------------------------------------
+ * Indexes in whose order rows come by the scores of their documents
+ */
+
+CREATE FUNCTION lateweave_index_handler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+CREATE ACCESS METHOD lateweave TYPE INDEX HANDLER lateweave_index_handler;
+
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING lateweave AS
+	OPERATOR 1 @# (text, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS varchar_ops DEFAULT FOR TYPE varchar USING lateweave AS
+	OPERATOR 1 @# (varchar, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING lateweave AS
+	OPERATOR 1 @# (uuid, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE smallint USING lateweave AS
+	OPERATOR 1 @# (smallint, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE integer USING lateweave AS
+	OPERATOR 1 @# (integer, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE bigint USING lateweave AS
+	OPERATOR 1 @# (bigint, maxsim_query) FOR ORDER BY pg_catalog.float_ops;
+
+COMMENT ON FUNCTION lateweave_index_handler(internal) IS
+'handler of the access method lateweave';
+COMMENT ON ACCESS METHOD lateweave IS
+'rows in the order of id @# maxsim_query(source, query): CREATE INDEX ON table USING lateweave (id) WITH (source = ''schema.foreign_table''). A scan ranks the query''s source, exactly, and looks the rows of its documents up; rows whose document is absent come last, those without id after them. source is for estimates and makes the index depend on the foreign table; without a schema it is in that of the indexed table. The index holds ids and rows, no vectors; ids past 512 bytes only as hashes. One column or expression; neither unique nor clustered';
+COMMENT ON OPERATOR CLASS text_ops USING lateweave IS
+'ids of type text, whose text form names the document';
+COMMENT ON OPERATOR FAMILY text_ops USING lateweave IS
+'ids of type text';
+COMMENT ON OPERATOR CLASS varchar_ops USING lateweave IS
+'ids of type varchar, whose text form names the document';
+COMMENT ON OPERATOR FAMILY varchar_ops USING lateweave IS
+'ids of type varchar';
+COMMENT ON OPERATOR CLASS uuid_ops USING lateweave IS
+'ids of type uuid, whose text form names the document';
+COMMENT ON OPERATOR FAMILY uuid_ops USING lateweave IS
+'ids of type uuid';
+COMMENT ON OPERATOR CLASS int2_ops USING lateweave IS
+'ids of type smallint, whose text form names the document';
+COMMENT ON OPERATOR FAMILY int2_ops USING lateweave IS
+'ids of type smallint';
+COMMENT ON OPERATOR CLASS int4_ops USING lateweave IS
+'ids of type integer, whose text form names the document';
+COMMENT ON OPERATOR FAMILY int4_ops USING lateweave IS
+'ids of type integer';
+COMMENT ON OPERATOR CLASS int8_ops USING lateweave IS
+'ids of type bigint, whose text form names the document';
+COMMENT ON OPERATOR FAMILY int8_ops USING lateweave IS
+'ids of type bigint';
+
+/* ---------------------------------------------------------------------------
  * Scoring sets of documents
  */
 

@@ -594,5 +594,7 @@ ROLLBACK;
 SELECT lateweave_settle('many', 'publish'), lateweave_settle('many', 'discard');
 SELECT lateweave_settle('many', 'forget');
 SELECT lateweave_compact(NULL), lateweave_settle('many', NULL);
+\set VERBOSITY terse
 SET lateweave.fault = 'nowhere:kill';
+\set VERBOSITY default
 SELECT lateweave_drop_store('many');

@@ -65,6 +65,20 @@
 #define lw_log_message(prefix) LogLogicalMessage(prefix, "", 0, true)
 #endif
 
+/* The next datum of a sort, in the caller's memory. */
+#if PG_VERSION_NUM >= 160000
+#define lw_tuplesort_getdatum(sort, datum, is_null) tuplesort_getdatum(sort, true, true, datum, is_null, NULL)
+#else
+#define lw_tuplesort_getdatum(sort, datum, is_null) tuplesort_getdatum(sort, true, datum, is_null, NULL)
+#endif
+
+/* Has the planner take any other path before this one; its costs are infinite, too. */
+#if PG_VERSION_NUM >= 180000
+#define lw_disable_path(path) ((path)->disabled_nodes = 2)
+#else
+#define lw_disable_path(path) ((void) 0)
+#endif
+
 /*
  * Shared memory is asked for in shmem_request_hook on all of these versions.  From 17 on a segment
  * can be had by name without that.
@@ -90,6 +104,14 @@
 #else
 #define lw_create_foreignscan_path(root, rel, rows, startup, total, outer) \
 	create_foreignscan_path(root, rel, NULL, rows, startup, total, NIL, outer, NULL, NIL)
+#endif
+
+/* A wait event of our own name, where there are such. */
+#include "utils/wait_event.h"
+#if PG_VERSION_NUM >= 170000
+#define lw_new_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define lw_new_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
 #endif							/* LW_COMPAT_H */

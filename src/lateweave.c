@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "am/index.h"
 #include "kernel/maxsim.h"
 #include "server/candidates.h"
 #include "server/change.h"
@@ -69,6 +70,8 @@ _PG_init(void)
 	lw_source_init();
 	lw_pin_init();
 	lw_change_init();
+	lw_index_options_init();
+	lw_index_depend_init();
 
 	DefineCustomStringVariable("lateweave.directory",
 							   "Directory under which relative paths of sources lie.",

@@ -1,11 +1,12 @@
 #!/bin/bash
 # make bench: MaxSim by our kernels and in SQL beside what else computes it, on one thread, in turns.
 # Prints a table and draws test/build/bench.svg, or FIGURE. TURNS (25) is how often everything is timed;
-# SECTION_ROWS (1000000) is the size of the section files; BENCH_STORE, a vector store, and BENCH_QUERY, a float32 .npy of tokens x dimension, replace random vectors.
+# SECTION_ROWS (1000000) is the size of the section files, LOAD_DOCUMENTS (100000) of what is loaded into stores; BENCH_STORE, a vector store, and BENCH_QUERY, a float32 .npy of tokens x dimension, replace random vectors.
 . "$(dirname "$0")/common.sh"
 
 turns=${TURNS:-25}
 section_rows=${SECTION_ROWS:-1000000}
+load_documents=${LOAD_DOCUMENTS:-100000}
 csv=$build/bench.csv
 venv=$build/bench-venv
 work=
@@ -101,6 +102,15 @@ if "$section_python" -I -c 'import numpy' 2>/dev/null; then
 	as_server mkdir "$work/sections"
 	"$section_python" -W ignore test/bench/bench_sections.py --csv "$csv" --turns "$(((turns + 4) / 5))" \
 		--rows "$section_rows" "$work/sections" "${psql[@]}" -d sections
+fi
+
+if "$python" -I -c 'import numpy' 2>/dev/null; then
+	say "Timing changes of stores ..."
+	as_server mkdir "$work/commits" "$work/commits/files"
+	start_server "$work/commits" shared_preload_libraries=lateweave max_connections=150 max_wal_size=8GB
+	PGHOST=$work/commits PGPORT=$port PGUSER=postgres PGDATABASE=postgres "$python" -W ignore test/bench/bench_commits.py \
+		--csv "$csv" --turns "$(((turns + 4) / 5))" --documents "$load_documents" "$work/commits/files" \
+		"$("$PG_CONFIG" --bindir)/pgbench" "${psql[0]}" -X
 fi
 
 say ""

@@ -103,9 +103,9 @@ installcheck() {
 		$make installcheck TAP_TESTS= 2>&1 | tee "$work/regress.log"
 }
 
-# pg_regress says "All N tests passed." or "F of N tests failed".
+# pg_regress and then pg_isolation_regress say "All N tests passed." or "F of N tests failed".
 regress() {
-	local status=0 total=0 bad=0
+	local status=0 total=0 bad=0 diffs
 	run installcheck || status=$?
 	read -r total bad < <(sed -nE \
 		-e 's/.*All ([0-9]+) tests? passed.*/\1 0/p' \
@@ -114,7 +114,9 @@ regress() {
 	if [ $status -ne 0 ] && [ "$bad" -eq 0 ] || [ "$total" -eq 0 ]; then
 		bad=$((bad + 1)) total=$((total + 1))
 	fi
-	[ ! -s regression.diffs ] || cat regression.diffs
+	for diffs in regression.diffs output_iso/regression.diffs; do
+		[ ! -s $diffs ] || cat $diffs
+	done
 	count "SQL tests" $((total - bad)) "$bad"
 }
 

@@ -27,13 +27,6 @@
 #include "server/stage.h"
 #include "store/fault.h"
 
-/*
- * Numbers of intents follow the log, so that none is ever given twice: what is noted of one
- * number, or done late about it, must not hit another's.  A session that finds a higher one takes
- * the next after that; so many fit between two positions.
- */
-#define NUMBERS_A_BYTE 256
-
 /* A point at which a test lets something go wrong. */
 static void
 pass_fault(const char *name)
@@ -49,14 +42,20 @@ pass_fault(const char *name)
 static void
 check_store(LwStage *stage)
 {
-	LwView	   *view;
+	LwManifest	manifest;
 	LwError		error;
 	bool		moved;
+	bool		same = false;
 
 	error.path[0] = '\0';
-	if (lw_store_follow(stage->store, stage->path, &view, &moved, &error) != LW_OK)
+	if (lw_store_read(stage->store, stage->path, &manifest, &moved, &error) != LW_OK)
 		lw_report(ERROR, &error);
-	if (!moved && lw_string_equal(view->manifest.store_id, stage->manifest.store_id))
+	if (!moved)
+	{
+		same = lw_string_equal(manifest.store_id, stage->manifest.store_id);
+		lw_manifest_free(&manifest);
+	}
+	if (same)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -65,7 +64,8 @@ check_store(LwStage *stage)
 
 /*
  * Has the log hold the transaction's id for good before the intent names it:
- * else a crash would give the id out again.  Returns the position after that.
+ * else a crash would give the id out again.  Returns the position after that, which is also the
+ * intent's number: no other transaction ever gets it, and whoever sees this one's rows gets a higher one.
  */
 static XLogRecPtr
 log_transaction(void)
@@ -108,7 +108,7 @@ write_intent(LwStage *stage, XLogRecPtr position)
 		if (stage->bulk.id != 0)
 			status = lw_directory_sync(pending, &error);
 		if (status == LW_OK)
-			status = lw_intent_write(pending, &stage->intent, position * NUMBERS_A_BYTE, &error);
+			status = lw_intent_write(pending, &stage->intent, position, &error);
 		close(pending.fd);
 	}
 	if (status != LW_OK)
@@ -248,7 +248,7 @@ abandon(LwStage *stage)
 		return;
 	lw_stage_release_bulk(stage);
 	if (stage->written)
-		(void) lw_intent_drop(pending, &stage->intent, &ignored);
+		(void) lw_intent_abandon(pending, &stage->intent, &ignored);
 	else if (stage->bulk.id != 0)
 		(void) lw_bulk_remove(pending, stage->bulk.id, &ignored);
 	close(pending.fd);

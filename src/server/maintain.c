@@ -18,6 +18,7 @@
 #include "server/change.h"
 #include "server/error.h"
 #include "server/maintain.h"
+#include "server/wait.h"
 #include "store/compact.h"
 #include "store/merge.h"
 #include "store/publish.h"
@@ -54,7 +55,9 @@ rest(void *arg, uint64_t bytes)
 	{
 		double		ms = Min(lw_cost_delay * (double) work->balance / lw_cost_limit, lw_cost_delay * 4);
 
+		pgstat_report_wait_start(lw_wait_events.compaction_delay);
 		pg_usleep((long) (ms * 1000));
+		pgstat_report_wait_end();
 		work->balance = 0;
 	}
 	return QueryCancelPending || ProcDiePending;
@@ -162,7 +165,7 @@ replace(Work *work, LwError *error)
 		if (status == LW_OK)
 		{
 			work->result->segments_after = draft.nsegments;
-			(void) lw_store_reclaim(work->publishing.directory, &draft.manifest, &work->result->bytes_reclaimed, error);
+			lw_publish_reclaim(&work->publishing, &draft.manifest, &work->result->bytes_reclaimed);
 		}
 		lw_draft_free(&draft);
 	}

@@ -22,6 +22,7 @@
 #include "server/error.h"
 #include "server/judge.h"
 #include "server/publish.h"
+#include "server/wait.h"
 #include "server/registry.h"
 #include "store/changes.h"
 #include "store/derived.h"
@@ -79,7 +80,9 @@ lw_publish_lock(LwPublishing *publishing, uint64 number, bool *done, LwError *er
 			errno = ETIMEDOUT;
 			break;
 		}
+		pgstat_report_wait_start(lw_wait_events.store_lock);
 		pg_usleep(LOCK_STEP_US);
+		pgstat_report_wait_end();
 		waited += LOCK_STEP_US;
 		errno = 0;
 	}
@@ -222,6 +225,66 @@ sort_intents(LwPublishing *publishing, LwDirectory pending, uint64 own, Sorted *
 	return choose(publishing, pending, own, sorted, error);
 }
 
+/* Whether nothing is left of a crash or failure, that whoever changes the store next must see to. */
+static void
+set_settled(LwPublishing *publishing, bool settled)
+{
+	publishing->store->settled = settled;
+	if (publishing->shared != NULL)
+		lw_shared_set_settled(publishing->shared, settled);
+}
+
+void
+lw_publish_reclaim(LwPublishing *publishing, const LwManifest *manifest, uint64_t *bytes)
+{
+	LwError		ignored;
+
+	if (lw_store_reclaim(publishing->directory, manifest, bytes, &ignored) != LW_OK)
+		set_settled(publishing, false);
+}
+
+static LwStatus
+another_store(const LwPublishing *publishing, LwError *error)
+{
+	lw_error_path(error, NULL, publishing->path);
+	return lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "the store that was changed", "another store");
+}
+
+/*
+ * The current view, which the caller releases: with its segments where documents are to be looked
+ * up in them, unopened where they are only added.
+ */
+static LwStatus
+current_view(LwPublishing *publishing, const Sorted *sorted, LwView **view, LwError *error)
+{
+	LwManifest	manifest;
+	bool		moved;
+	LwStatus	status = lw_store_read(publishing->store, publishing->path, &manifest, &moved, error);
+
+	if (status != LW_OK)
+		return status;
+	if (moved)
+		return another_store(publishing, error);
+	if (!lw_string_equal(manifest.store_id, publishing->store_id))
+		status = another_store(publishing, error);
+	else if (!lw_changes_delete(sorted->pieces, sorted->count, lw_change_format(&manifest)))
+	{
+		status = lw_view_unopened(publishing->path, &manifest, view, error);
+		if (status == LW_OK)
+			return LW_OK;
+	}
+	lw_manifest_free(&manifest);
+	if (status != LW_OK)
+		return status;
+	status = lw_store_follow(publishing->store, publishing->path, view, &moved, error);
+	if (status != LW_OK)
+		return status;
+	if (moved || !lw_string_equal((*view)->manifest.store_id, publishing->store_id))
+		return another_store(publishing, error);
+	lw_view_retain(*view);
+	return LW_OK;
+}
+
 /* One attempt: the current manifest and the chosen changes. LW_OUTDATED: another commit came in between. */
 static LwStatus
 publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted, double now, LwError *error)
@@ -229,18 +292,13 @@ publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted
 	LwDraft		draft;
 	LwView	   *view;
 	LwStatus	status;
-	bool		moved;
 	bool		reclaim;
 
-	status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
+	status = current_view(publishing, sorted, &view, error);
 	if (status != LW_OK)
 		return status;
-	if (moved || !lw_string_equal(view->manifest.store_id, publishing->store_id))
-	{
-		lw_error_path(error, NULL, publishing->path);
-		return lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "the store that was changed", "another store");
-	}
 	status = lw_draft_begin(&draft, view, publishing->directory, error);
+	lw_view_release(view);
 	if (status != LW_OK)
 		return status;
 	draft.next_name = LW_PENDING_MANIFEST;
@@ -266,14 +324,27 @@ publish_once(LwPublishing *publishing, LwDirectory pending, const Sorted *sorted
 			status = failure.status;
 		}
 	}
-	if (status == LW_OK && reclaim)
-	{
-		LwError		ignored;
-
-		(void) lw_store_reclaim(publishing->directory, &draft.manifest, NULL, &ignored);
-	}
+	if (reclaim && status == LW_OK)
+		lw_publish_reclaim(publishing, &draft.manifest, NULL);
+	else if (reclaim)
+		set_settled(publishing, false);
 	lw_draft_free(&draft);
 	return status;
+}
+
+/* Another writer that died has left files under names that are to be given: LW_OUTDATED once they are gone. */
+static LwStatus
+clear_names(LwPublishing *publishing, LwError *error)
+{
+	LwView	   *view;
+	bool		moved;
+	LwStatus	status = lw_store_follow(publishing->store, publishing->path, &view, &moved, error);
+
+	if (status == LW_OK && !moved)
+		status = lw_directory_sync(publishing->directory, error);
+	if (status == LW_OK && !moved)
+		status = lw_store_reclaim(publishing->directory, &view->manifest, NULL, error);
+	return status == LW_OK ? LW_OUTDATED : status;
 }
 
 LwStatus
@@ -302,6 +373,8 @@ lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error)
 		for (attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 		{
 			status = publish_once(publishing, pending, &sorted, now, error);
+			if (status == LW_IO && error->errnum == EEXIST && attempt == 0)
+				status = clear_names(publishing, error);
 			if (status != LW_OUTDATED)
 				break;
 		}
@@ -366,15 +439,20 @@ void
 lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 {
 	LwPublishing publishing;
+	LwString	own_id;
 	LwStatus	status;
 	LwError		error;
 	bool		done;
 	bool		settled;
 
+	lw_wait_prepare();
 	if (store->settled && (!lw_shared_available() || lw_shared_is_settled(store)))
 		return;
 	lw_registry_add(store, path);
-	lw_publish_open(&publishing, store, path, store_id);
+	/* the caller's may go with the view that it is of, when that is followed */
+	own_id.data = pnstrdup(store_id.data, store_id.size);
+	own_id.size = store_id.size;
+	lw_publish_open(&publishing, store, path, own_id);
 	settled = publishing.shared != NULL ? lw_shared_settled(publishing.shared) : store->settled;
 	if (settled)
 	{
@@ -388,11 +466,7 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 		lw_publish_unlock(&publishing);
 	}
 	if (status == LW_OK && publishing.undecided == 0)
-	{
-		store->settled = true;
-		if (publishing.shared != NULL)
-			lw_shared_set_settled(publishing.shared, true);
-	}
+		set_settled(&publishing, true);
 	lw_publish_close(&publishing);
 	if (status != LW_OK)
 		lw_report(ERROR, &error);

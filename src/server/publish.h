@@ -55,6 +55,9 @@ extern void lw_publish_unlock(LwPublishing *publishing);
  */
 extern LwStatus lw_publish_round(LwPublishing *publishing, uint64 own, LwError *error);
 
+/* Removes the files that no manifest names; when that fails, it is done before the next change of the store. */
+extern void lw_publish_reclaim(LwPublishing *publishing, const LwManifest *manifest, uint64_t *bytes);
+
 /*
  * Before the first change of a store by this server (or by this session where nothing is shared): settles
  * what a crash left.  ERROR 55006, 55000 as long as there are changes that it cannot judge.

@@ -468,31 +468,31 @@ find_store(LwSource *source, LwError *error)
 
 /* Compares as the option was recorded: in the database's encoding, what that cannot hold escaped. */
 static bool
-holds_store_id(const LwSource *source, const LwView *view)
+holds_store_id(const LwSource *source, const LwManifest *manifest)
 {
 	char	   *store_id;
 	bool		same;
 
 	if (source->store_id == NULL)
 		return true;
-	store_id = lw_string_for_server(view->manifest.store_id);
+	store_id = lw_string_for_server(manifest->store_id);
 	same = strcmp(source->store_id, store_id) == 0;
 	pfree(store_id);
 	return same;
 }
 
-/* That the view is of the store which the table remembers, and not too old. */
+/* That the manifest is of the store which the table remembers, and not too old. */
 static LwStatus
-check_identity(const LwSource *source, const LwView *view, LwError *error)
+check_identity(const LwSource *source, const LwManifest *manifest, LwError *error)
 {
 	lw_error_path(error, source->path, "manifest.json");
-	if (!holds_store_id(source, view))
+	if (!holds_store_id(source, manifest))
 		return lw_fail(error, LW_REPLACED, "StoreIdMismatch", -1, "the store_id in the foreign table's options",
-					   "\"%.*s\" instead of \"%.100s\"", (int) Min(view->manifest.store_id.size, 100),
-					   view->manifest.store_id.data, source->store_id);
-	if (source->has_min_commit && view->manifest.commit < source->min_commit)
+					   "\"%.*s\" instead of \"%.100s\"", (int) Min(manifest->store_id.size, 100),
+					   manifest->store_id.data, source->store_id);
+	if (source->has_min_commit && manifest->commit < source->min_commit)
 		return lw_fail(error, LW_OUTDATED, "BelowMinCommit", -1, "a commit not below the foreign table's option min_commit",
-					   UINT64_FORMAT " instead of " UINT64_FORMAT, view->manifest.commit, source->min_commit);
+					   UINT64_FORMAT " instead of " UINT64_FORMAT, manifest->commit, source->min_commit);
 	return LW_OK;
 }
 
@@ -533,11 +533,44 @@ follow_section(LwSource *source, LwError *error)
 	return LW_OK;
 }
 
-/* The source's store as it is at its path now. */
+/* Opens the view of the source's store, and says what of it is new. */
 static LwStatus
-follow_store(LwSource *source, LwView **view, LwError *error)
+follow_store(LwSource *source, LwView **view, bool *moved, LwError *error)
 {
-	const LwView *last = source->store == NULL ? NULL : source->store->view;
+	const LwView *last = source->store->view;
+	LwStatus	status = lw_store_follow(source->store, source->path, view, moved, error);
+
+	if (status != LW_OK || *moved)
+		return status;
+	if (*view != last)
+		elog(DEBUG2, "%s of \"%s\": commit " UINT64_FORMAT,
+			 source->store->was_read ? "manifest" : "shared view", source->path, (*view)->manifest.commit);
+	lw_shared_offer(source->store);
+	return check_identity(source, &(*view)->manifest, error);
+}
+
+/* Takes what identifies the source's store; of one that was known and no longer fits the manifest is read. */
+static LwStatus
+identify_store(LwSource *source, LwManifest *manifest, bool *moved, LwError *error)
+{
+	LwStatus	status = lw_store_identity(source->store, source->path, manifest, moved, error);
+
+	if (status != LW_OK || *moved || check_identity(source, manifest, error) == LW_OK)
+		return status;
+	lw_manifest_free(manifest);
+	status = lw_store_read(source->store, source->path, manifest, moved, error);
+	if (status != LW_OK || *moved)
+		return status;
+	status = check_identity(source, manifest, error);
+	if (status != LW_OK)
+		lw_manifest_free(manifest);
+	return status;
+}
+
+/* The source's store as it is at its path now: its view, or what identifies it when `view` is NULL. */
+static LwStatus
+visit_store(LwSource *source, LwView **view, LwManifest *manifest, LwError *error)
+{
 	LwStatus	status;
 	bool		moved = false;
 	int			attempt;
@@ -550,22 +583,15 @@ follow_store(LwSource *source, LwView **view, LwError *error)
 		if (status != LW_OK)
 			return status;
 		/* The table's store_id was set anew: nothing that was loaded before is used. */
-		if (source->store->view != NULL && !holds_store_id(source, source->store->view))
+		if (source->store->view != NULL && !holds_store_id(source, &source->store->view->manifest))
 			lw_store_forget(source->store);
 	}
 	for (attempt = 0; attempt < 8; attempt++)
 	{
-		status = lw_store_follow(source->store, source->path, view, &moved, error);
-		if (status != LW_OK)
+		status = view != NULL ? follow_store(source, view, &moved, error) :
+			identify_store(source, manifest, &moved, error);
+		if (status != LW_OK || !moved)
 			return status;
-		if (!moved)
-		{
-			if (*view != last)
-				elog(DEBUG2, "%s of \"%s\": commit " UINT64_FORMAT,
-					 source->store->was_read ? "manifest" : "shared view", source->path, (*view)->manifest.commit);
-			lw_shared_offer(source->store);
-			return check_identity(source, *view, error);
-		}
 
 		/* Another directory lies at the path. */
 		status = find_store(source, error);
@@ -585,10 +611,16 @@ lw_source_follow(LwSource *source, LwContent *content, LwError *error)
 	content->view = NULL;
 	content->section = NULL;
 	if (source->kind == LW_SOURCE_STORE)
-		return follow_store(source, &content->view, error);
+		return visit_store(source, &content->view, NULL, error);
 	status = follow_section(source, error);
 	content->section = source->section;
 	return status;
+}
+
+LwStatus
+lw_source_identity(LwSource *source, LwManifest *manifest, LwError *error)
+{
+	return visit_store(source, NULL, manifest, error);
 }
 
 bool

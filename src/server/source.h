@@ -77,6 +77,12 @@ extern LwSource *lw_source_lookup(Oid relid);
 extern LwStatus lw_source_follow(LwSource *source, LwContent *content, LwError *error);
 
 /*
+ * The manifest of a source that is a store, for the caller to free, with the same checks, but without segments and
+ * perhaps of an earlier commit: for who writes.  No segment is opened.
+ */
+extern LwStatus lw_source_identity(LwSource *source, LwManifest *manifest, LwError *error);
+
+/*
  * The content of a source that was followed last, or if there is none the
  * current one; false when that cannot be read.  For estimates: costs no look
  * at the disk where the statement itself will take one.

@@ -76,9 +76,11 @@ lw_stages_free(void)
 LwStage *
 lw_stage_get(LwSource *source)
 {
-	LwContent	content;
 	LwStage    *stage;
+	LwManifest	manifest;
 	LwError		error;
+	LwString	store_id;
+	char	   *id;
 	void	   *flat;
 
 	if (source->store != NULL)
@@ -88,20 +90,25 @@ lw_stage_get(LwSource *source)
 			return stage;
 	}
 	error.path[0] = '\0';
-	if (lw_source_follow(source, &content, &error) != LW_OK)
+	if (lw_source_identity(source, &manifest, &error) != LW_OK)
 		lw_report(ERROR, &error);
+	/* what follows may raise, and memory of a manifest is not the server's */
+	flat = palloc(lw_manifest_flat_size(&manifest));
+	lw_manifest_flatten(&manifest, flat);
+	store_id.size = manifest.store_id.size;
+	store_id.data = id = palloc(store_id.size + 1);
+	memcpy(id, manifest.store_id.data, store_id.size);
+	lw_manifest_free(&manifest);
 	stage = lw_stage_find(source->store);
 	if (stage != NULL)
 		return stage;
+	lw_publish_settle_once(source->store, source->path, store_id);
 
 	stage = MemoryContextAllocZero(stage_context, sizeof(LwStage));
 	stage->path = MemoryContextStrdup(stage_context, source->path);
 	stage->directory.path = stage->path;
 	stage->directory.fd = -1;
 	stage->bulk.directory.fd = -1;
-	flat = palloc(lw_manifest_flat_size(&content.view->manifest));
-	lw_manifest_flatten(&content.view->manifest, flat);
-	lw_publish_settle_once(source->store, source->path, content.view->manifest.store_id);
 	if (!AcquireExternalFD())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -128,6 +135,7 @@ lw_stage_get(LwSource *source)
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	}
 	pfree(flat);
+	pfree(id);
 	return stage;
 }
 

@@ -163,20 +163,13 @@ score_id(const LwScorer *scorer, LwString id, float4 *score)
 static Datum
 id_distance(FunctionCallInfo fcinfo, Oid type)
 {
-	LwMultivector *query;
 	LwScorer	scorer;
 	LwIdBuffer	buffer;
 	float4		score;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
-	query = PG_GETARG_MULTIVECTOR(1);
-	if (!OidIsValid(query->source))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the query names no source whose documents the ids could be"),
-				 errhint("Use maxsim_query(source, query).")));
-	lw_scorer_begin(&scorer, query->source, query, (Datum) 0, false);
+	lw_scorer_begin_named(&scorer, PG_GETARG_MULTIVECTOR(1));
 	if (!score_id(&scorer, lw_id_from_datum(PG_GETARG_DATUM(0), type, &buffer), &score))
 		PG_RETURN_FLOAT8(get_float8_infinity());
 	PG_RETURN_FLOAT8(-(float8) score);

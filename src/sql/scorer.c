@@ -64,6 +64,17 @@ lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 	scorer->query = lw_prepare(query->values, query->tokens, query->dimension);
 }
 
+void
+lw_scorer_begin_named(LwScorer *scorer, const LwMultivector *query)
+{
+	if (!OidIsValid(query->source))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query names no source whose documents the ids could be"),
+				 errhint("Use maxsim_query(source, query).")));
+	lw_scorer_begin(scorer, query->source, query, (Datum) 0, false);
+}
+
 bool
 lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place)
 {

@@ -33,6 +33,9 @@ typedef struct LwScorer
 extern void lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
 							Datum representation, bool has_representation);
 
+/* The same for a query that has to name its source: else ERROR 22023. */
+extern void lw_scorer_begin_named(LwScorer *scorer, const LwMultivector *query);
+
 /* Whether the source holds a document, and where: of a section file the row is its ordinal. */
 extern bool lw_scorer_find(const LwScorer *scorer, LwString id, LwPlace *place);
 

@@ -21,6 +21,10 @@
 #include "compat.h"
 #include "server/source.h"
 #include "sql/multivector.h"
+#include "sql/support.h"
+
+/* of score.c */
+extern PGDLLEXPORT Datum maxsim_query_of_source(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(lateweave_score_support);
 PG_FUNCTION_INFO_V1(lateweave_rerank_support);
@@ -41,15 +45,6 @@ PG_FUNCTION_INFO_V1(maxsim_support);
  */
 #define MULTIPLICATIONS_PER_OPERATOR 1000.0
 
-/* What the arguments of a call tell. */
-typedef struct Call
-{
-	double		query_tokens;
-	double		document_tokens;
-	double		dimension;
-	double		documents;		/* of the source */
-} Call;
-
 static Const *
 constant_argument(List *arguments, int position)
 {
@@ -64,7 +59,7 @@ constant_argument(List *arguments, int position)
 }
 
 static void
-look_at_source(LwContent content, Call *call)
+look_at_source(LwContent content, LwCall *call)
 {
 	double		documents = 0;
 	double		tokens = 0;
@@ -87,45 +82,6 @@ look_at_source(LwContent content, Call *call)
 	call->dimension = content.view->manifest.dimension;
 }
 
-/* Looks at a constant query and at the manifest of a constant source. */
-static void
-look_at_call(List *arguments, int source, int query, Call *call)
-{
-	Const	   *constant = constant_argument(arguments, query);
-
-	call->query_tokens = DEFAULT_QUERY_TOKENS;
-	call->document_tokens = DEFAULT_DOCUMENT_TOKENS;
-	call->dimension = DEFAULT_DIMENSION;
-	call->documents = 1000;
-	if (constant != NULL)
-	{
-		LwMultivector *m = DatumGetLwMultivector(constant->constvalue);
-
-		call->query_tokens = m->tokens;
-		call->dimension = m->dimension;
-		if ((Pointer) m != DatumGetPointer(constant->constvalue))
-			pfree(m);
-	}
-	constant = constant_argument(arguments, source);
-	/* The estimates of a plan are shown to whoever may not read the source, too. */
-	if (constant != NULL && get_rel_relkind(DatumGetObjectId(constant->constvalue)) == RELKIND_FOREIGN_TABLE &&
-		pg_class_aclcheck(DatumGetObjectId(constant->constvalue), GetUserId(), ACL_SELECT) == ACLCHECK_OK)
-	{
-		LwContent	content;
-
-		/* A broken source is an error of the execution, not of the planner. */
-		if (lw_source_last_content(lw_source_lookup(DatumGetObjectId(constant->constvalue)), &content))
-			look_at_source(content, call);
-	}
-}
-
-static Cost
-score_cost(const Call *call)
-{
-	return cpu_operator_cost *
-		(1 + call->query_tokens * call->document_tokens * call->dimension / MULTIPLICATIONS_PER_OPERATOR);
-}
-
 /* The call's arguments, whichever node it is; NIL when it is neither function nor operator. */
 static List *
 call_arguments(Node *node)
@@ -135,6 +91,110 @@ call_arguments(Node *node)
 	if (node != NULL && is_opclause(node))
 		return ((OpExpr *) node)->args;
 	return NIL;
+}
+
+/* Looks at a source, if it may be; whether it was. */
+static bool
+look_at_relation(Oid relid, LwCall *call)
+{
+	LwContent	content;
+
+	/* The estimates of a plan are shown to whoever may not read the source, too. */
+	if (get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE ||
+		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		return false;
+	/* A broken source is an error of the execution, not of the planner. */
+	if (!lw_source_last_content(lw_source_lookup(relid), &content))
+		return false;
+	look_at_source(content, call);
+	return true;
+}
+
+/* Looks at a constant query, of either type; the source that it names, or InvalidOid. */
+static Oid
+look_at_query(const Const *constant, LwCall *call)
+{
+	LwMultivector *m = DatumGetLwMultivector(constant->constvalue);
+	Oid			source = m->source;
+
+	call->query_tokens = m->tokens;
+	call->dimension = m->dimension;
+	if ((Pointer) m != DatumGetPointer(constant->constvalue))
+		pfree(m);
+	return source;
+}
+
+static void
+assume_defaults(LwCall *call)
+{
+	call->query_tokens = DEFAULT_QUERY_TOKENS;
+	call->document_tokens = DEFAULT_DOCUMENT_TOKENS;
+	call->dimension = DEFAULT_DIMENSION;
+	call->documents = 1000;
+}
+
+/* Looks at a constant query and at the manifest of a constant source. */
+static void
+look_at_call(List *arguments, int source, int query, LwCall *call)
+{
+	Const	   *constant = constant_argument(arguments, query);
+
+	assume_defaults(call);
+	if (constant != NULL)
+		look_at_query(constant, call);
+	constant = constant_argument(arguments, source);
+	if (constant != NULL)
+		look_at_relation(DatumGetObjectId(constant->constvalue), call);
+}
+
+/* Whether it is maxsim_query(source, query), which is not evaluated when a statement is planned. */
+static bool
+is_query_of_source(Node *node)
+{
+	FmgrInfo	function;
+
+	if (!is_funcclause(node))
+		return false;
+	fmgr_info(((FuncExpr *) node)->funcid, &function);
+	return function.fn_addr == maxsim_query_of_source;
+}
+
+bool
+lw_look_at_ranking(Node *query, LwCall *call)
+{
+	Const	   *constant = constant_argument(list_make1(query), 0);
+	Oid			source = InvalidOid;
+
+	assume_defaults(call);
+	if (constant != NULL)
+		source = look_at_query(constant, call);
+	else if (is_query_of_source(query))
+	{
+		List	   *arguments = call_arguments(query);
+
+		constant = constant_argument(arguments, 1);
+		if (constant != NULL)
+			look_at_query(constant, call);
+		constant = constant_argument(arguments, 0);
+		if (constant != NULL)
+			source = DatumGetObjectId(constant->constvalue);
+	}
+	return OidIsValid(source) && look_at_relation(source, call);
+}
+
+double
+lw_source_documents(Oid source)
+{
+	LwCall		call;
+
+	return look_at_relation(source, &call) ? call.documents : -1;
+}
+
+Cost
+lw_score_cost(const LwCall *call)
+{
+	return cpu_operator_cost *
+		(1 + call->query_tokens * call->document_tokens * call->dimension / MULTIPLICATIONS_PER_OPERATOR);
 }
 
 /* Elements of the array argument. */
@@ -160,7 +220,7 @@ capped_by_k(double rows, List *arguments, int position)
  * results.  Returns the request, or NULL when it is another one.
  */
 static Node *
-answer(Node *request, double rows, double documents, const Call *call)
+answer(Node *request, double rows, double documents, const LwCall *call)
 {
 	if (IsA(request, SupportRequestRows))
 	{
@@ -170,7 +230,7 @@ answer(Node *request, double rows, double documents, const Call *call)
 	if (IsA(request, SupportRequestCost))
 	{
 		((SupportRequestCost *) request)->startup = 0;
-		((SupportRequestCost *) request)->per_tuple = Max(1, documents) * score_cost(call);
+		((SupportRequestCost *) request)->per_tuple = Max(1, documents) * lw_score_cost(call);
 		return request;
 	}
 	return NULL;
@@ -199,7 +259,7 @@ lateweave_score_support(PG_FUNCTION_ARGS)
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
-	Call		call;
+	LwCall		call;
 
 	if (arguments == NIL || !IsA(request, SupportRequestCost))
 		PG_RETURN_POINTER(NULL);
@@ -212,11 +272,16 @@ Datum
 maxsim_support(PG_FUNCTION_ARGS)
 {
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
-	Call		call;
+	PlannerInfo *root;
+	List	   *arguments = request_arguments(request, &root);
+	LwCall		call;
 
 	if (!IsA(request, SupportRequestCost))
 		PG_RETURN_POINTER(NULL);
-	look_at_call(NIL, -1, -1, &call);
+	if (list_length(arguments) == 2)
+		lw_look_at_ranking(lsecond(arguments), &call);
+	else
+		assume_defaults(&call);
 	PG_RETURN_POINTER(answer(request, 1, 1, &call));
 }
 
@@ -227,7 +292,7 @@ lateweave_rerank_support(PG_FUNCTION_ARGS)
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
 	double		candidates;
-	Call		call;
+	LwCall		call;
 
 	if (arguments == NIL)
 		PG_RETURN_POINTER(NULL);
@@ -243,7 +308,7 @@ lateweave_rerank_sources_support(PG_FUNCTION_ARGS)
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
 	double		candidates;
-	Call		call;
+	LwCall		call;
 
 	if (arguments == NIL)
 		PG_RETURN_POINTER(NULL);
@@ -258,7 +323,7 @@ lateweave_search_support(PG_FUNCTION_ARGS)
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
-	Call		call;
+	LwCall		call;
 
 	if (arguments == NIL)
 		PG_RETURN_POINTER(NULL);
@@ -273,7 +338,7 @@ lateweave_fetch_support(PG_FUNCTION_ARGS)
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
 	double		documents;
-	Call		call;
+	LwCall		call;
 
 	if (arguments == NIL)
 		PG_RETURN_POINTER(NULL);
@@ -289,7 +354,7 @@ lateweave_explain_support(PG_FUNCTION_ARGS)
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
-	Call		call;
+	LwCall		call;
 
 	if (arguments == NIL)
 		PG_RETURN_POINTER(NULL);

@@ -158,6 +158,30 @@ lw_next_change(LwBytes changes, LwChangeFormat format, size_t *at,
 	return LW_OK;
 }
 
+bool
+lw_changes_delete(const LwBytes *pieces, size_t npieces, LwChangeFormat format)
+{
+	size_t		i;
+
+	for (i = 0; i < npieces; i++)
+	{
+		size_t		at = 0;
+		bool		found = true;
+
+		while (found)
+		{
+			LwChangeRecord record;
+			LwError		ignored;
+
+			if (lw_next_change(pieces[i], format, &at, &record, &found, &ignored) != LW_OK)
+				return true;
+			if (found && record.kind == LW_CHANGE_DELETE)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* The deleted rows of a segment that the draft has changed; NULL without memory. */
 static LwTombstones *
 make_tombstones(const LwDraftSegment *segment)

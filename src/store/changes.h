@@ -54,6 +54,9 @@ extern void lw_put_bulk(LwBuffer *changes, LwString directory, const LwManifestS
 extern LwStatus lw_next_change(LwBytes changes, LwChangeFormat format, size_t *at,
 							   LwChangeRecord *record, bool *found, LwError *error);
 
+/* Whether they delete documents by id, so that these have to be looked up; also when that cannot be told. */
+extern bool lw_changes_delete(const LwBytes *pieces, size_t npieces, LwChangeFormat format);
+
 /*
  * Lays changes over a draft, in order: `pieces` are runs of records, the older first.
  * The documents of a piece, up to an LW_CHANGE_BATCH, are one segment, without

@@ -58,9 +58,15 @@ lw_draft_begin(LwDraft *draft, LwView *view, LwDirectory directory, LwError *err
 
 		segment->entry = view->manifest.segments[i];
 		segment->segment = view->segments[i];
-		segment->segment->references++;
 		segment->tombstones = view->tombstones[i];
-		segment->ndeleted = segment->tombstones == NULL ? 0 : segment->tombstones->count;
+		if (segment->segment == NULL)
+			draft->unmerged = true;
+		else
+			segment->segment->references++;
+		if (segment->tombstones == NULL)
+			continue;
+		segment->tombstones->references++;
+		segment->ndeleted = segment->tombstones->count;
 	}
 	draft->nbase = draft->nsegments = n;
 	return LW_OK;
@@ -80,6 +86,7 @@ release_segment(const LwDraft *draft, LwDraftSegment *segment)
 		(void) unlinkat(draft->directory.fd, name, 0);
 	}
 	lw_segment_release(segment->segment);
+	lw_tombstones_release(segment->tombstones);
 	free(segment->deleted);
 }
 
@@ -126,7 +133,7 @@ lw_draft_add(LwDraft *draft, const LwManifestSegment *entry, LwSegment *opened, 
 	while (position > 0 && draft->segments[position - 1].entry.id > entry->id)
 		position--;
 	if (position < draft->nbase)
-		draft->dropped = true;	/* the view's own table no longer finds all */
+		draft->unmerged = true;
 	segment = &draft->segments[position];
 	memmove(segment + 1, segment, (draft->nsegments - position) * sizeof(LwDraftSegment));
 	draft->nsegments++;
@@ -145,11 +152,18 @@ LwStatus
 lw_draft_open(LwDraft *draft, size_t position, LwError *error)
 {
 	LwDraftSegment *segment = &draft->segments[position];
+	LwStatus	status = LW_OK;
 
-	if (segment->segment != NULL)
-		return LW_OK;
-	return lw_segment_open(draft->directory.fd, draft->directory.path, &draft->view->manifest,
-						   &segment->entry, NULL, &segment->segment, error);
+	if (segment->segment == NULL)
+		status = lw_segment_open(draft->directory.fd, draft->directory.path, &draft->view->manifest,
+								 &segment->entry, NULL, &segment->segment, error);
+	if (status != LW_OK || !segment->entry.has_tombstones || segment->tombstones != NULL)
+		return status;
+	status = lw_tombstones_open(draft->directory.fd, draft->directory.path, &segment->entry, NULL,
+								&segment->tombstones, error);
+	if (status == LW_OK)
+		segment->ndeleted = segment->tombstones->count;
+	return status;
 }
 
 /* Looks an id up in the segments before `end`, from `begin` on, one by one. */
@@ -181,10 +195,10 @@ find_between(LwDraft *draft, size_t begin, size_t end, const char *id, size_t si
 LwStatus
 lw_draft_find(LwDraft *draft, const char *id, size_t size, LwPlace *place, bool *found, LwError *error)
 {
-	size_t		base = draft->dropped ? 0 : draft->nbase;
+	size_t		base = draft->unmerged ? 0 : draft->nbase;
 	LwStatus	status = find_between(draft, base, draft->nsegments, id, size, place, found, error);
 
-	if (status == LW_OK && !*found && !draft->dropped)
+	if (status == LW_OK && !*found && !draft->unmerged)
 		*found = lw_merged_find(&draft->view->merged, draft->view->segments, id, size,
 								&place->segment, &place->row);
 	return status;
@@ -267,7 +281,7 @@ lw_draft_drop(LwDraft *draft, size_t first, size_t count, LwError *error)
 	size_t		i;
 
 	for (i = first; status == LW_OK && first > 0 && i < first + count; i++)
-		if (draft->segments[i].ndeleted > 0)
+		if (draft->segments[i].ndeleted > 0 || draft->segments[i].entry.has_tombstones)
 			status = bury(draft, first, i, error);
 	if (status != LW_OK || count == 0)
 		return status;
@@ -277,6 +291,6 @@ lw_draft_drop(LwDraft *draft, size_t first, size_t count, LwError *error)
 			(draft->nsegments - first - count) * sizeof(LwDraftSegment));
 	draft->nsegments -= count;
 	if (first < draft->nbase)
-		draft->dropped = true;
+		draft->dropped = draft->unmerged = true;
 	return LW_OK;
 }

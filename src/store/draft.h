@@ -21,7 +21,7 @@ typedef struct LwDraftSegment
 {
 	LwManifestSegment entry;	/* as in the base; of a segment that was added without tombstones */
 	LwSegment  *segment;		/* NULL: not opened yet */
-	LwTombstones *tombstones;	/* of the base, or NULL */
+	LwTombstones *tombstones;	/* of the base, or NULL; opened with the segment */
 	uint8_t    *deleted;		/* malloc'ed bitmap of all deleted rows; NULL: those of the base */
 	uint64_t	ndeleted;
 	bool		made;			/* its files go when the draft is not published */
@@ -34,6 +34,7 @@ typedef struct LwDraft
 	LwView	   *view;			/* the base */
 	size_t		nbase;			/* so many of the segments are the view's, in its order, unless some were dropped */
 	bool		dropped;
+	bool		unmerged;		/* the view's table does not find all of its segments' ids, or is not there */
 	uint64_t	next_segment_id;
 	size_t		nsegments;
 	size_t		room;
@@ -48,7 +49,7 @@ typedef struct LwDraft
 	bool		published;
 } LwDraft;
 
-/* A draft that changes nothing yet. */
+/* A draft that changes nothing yet.  Of lw_view_unopened's view it opens what it needs, and when it does. */
 extern LwStatus lw_draft_begin(LwDraft *draft, LwView *view, LwDirectory directory, LwError *error);
 
 /* Removes the files that the draft has made, unless it was published, and gives back memory. */
@@ -71,7 +72,7 @@ extern LwStatus lw_draft_find(LwDraft *draft, const char *id, size_t size,
 							  LwPlace *place, bool *found, LwError *error);
 extern bool lw_draft_deleted(const LwDraft *draft, LwPlace place);
 
-/* Opens a segment of the draft, if it is not yet. */
+/* Opens a segment of the draft and its tombstones, if they are not yet. */
 extern LwStatus lw_draft_open(LwDraft *draft, size_t position, LwError *error);
 
 /* Deletes one row. */

@@ -107,6 +107,15 @@ lw_file_sync(int fd, LwError *error)
 }
 
 LwStatus
+lw_file_sync_data(int fd, LwError *error)
+{
+	while (lw_sync_enabled && fdatasync(fd) != 0)
+		if (errno != EINTR)
+			return lw_fail_errno(error, errno, "sync");
+	return LW_OK;
+}
+
+LwStatus
 lw_directory_sync(LwDirectory directory, LwError *error)
 {
 	lw_error_path(error, NULL, directory.path);

@@ -44,6 +44,9 @@ extern LwStatus lw_file_write(int fd, const void *data, size_t size, uint64_t of
 /* Begins to write what is in memory only, so that several files are synced at once; never fails. */
 extern void lw_file_begin_sync(int fd);
 extern LwStatus lw_file_sync(int fd, LwError *error);
+
+/* Only what is needed to read the data again; for a file that was there before, all that counts. */
+extern LwStatus lw_file_sync_data(int fd, LwError *error);
 extern LwStatus lw_directory_sync(LwDirectory directory, LwError *error);
 
 /* Fault points (store/fault.h) before a file is created, when it is written, when it is synced. */

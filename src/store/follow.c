@@ -225,6 +225,25 @@ reload(LwStore *store, int dirfd, const char *path, LwError *error)
 	}
 }
 
+/* Opens the store's directory; *moved: another one lies at the path now, and none is open. */
+static LwStatus
+open_directory(const LwStore *store, const char *path, int *dirfd, bool *moved, LwError *error)
+{
+	struct stat status;
+	LwStatus	result = LW_OK;
+
+	lw_error_path(error, NULL, path);
+	*dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*dirfd < 0)
+		return lw_fail_errno(error, errno, "open");
+	if (fstat(*dirfd, &status) != 0)
+		result = lw_fail_errno(error, errno, "stat");
+	*moved = result == LW_OK && (status.st_dev != store->device || status.st_ino != store->inode);
+	if (result != LW_OK || *moved)
+		close(*dirfd);
+	return result;
+}
+
 LwStatus
 lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, LwError *error)
 {
@@ -245,25 +264,62 @@ lw_store_follow(LwStore *store, const char *path, LwView **view, bool *moved, Lw
 		}
 	}
 
-	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0)
-	{
-		lw_error_path(error, NULL, path);
-		return lw_fail_errno(error, errno, "open");
-	}
-	if (fstat(dirfd, &status) != 0)
-		result = lw_fail_errno(error, errno, "stat");
-	else if (status.st_dev != store->device || status.st_ino != store->inode)
-	{
-		*moved = true;
-		result = LW_OK;
-	}
-	else
-	{
-		result = reload(store, dirfd, path, error);
-		*view = store->view;
-	}
+	result = open_directory(store, path, &dirfd, moved, error);
+	if (result != LW_OK || *moved)
+		return result;
+	result = reload(store, dirfd, path, error);
+	*view = store->view;
 	close(dirfd);
+	return result;
+}
+
+LwStatus
+lw_store_read(LwStore *store, const char *path, LwManifest *manifest, bool *moved, LwError *error)
+{
+	Reading		reading;
+	LwStatus	result;
+	int			dirfd;
+
+	*moved = false;
+	result = open_directory(store, path, &dirfd, moved, error);
+	if (result != LW_OK || *moved)
+		return result;
+	result = read_manifest(store, dirfd, path, &reading, error);
+	close(dirfd);
+	if (result != LW_OK)
+		return result;
+	close(reading.fd);
+	*manifest = reading.manifest;
+	return LW_OK;
+}
+
+/* Keeps a copy of what lw_store_identity gives next time, if there is memory for it. */
+static void
+keep_identity(LwStore *store, const LwManifest *manifest)
+{
+	LwManifest	short_one = *manifest;
+
+	short_one.nsegments = 0;
+	free(store->identity);
+	store->identity = malloc(lw_manifest_flat_size(&short_one));
+	if (store->identity != NULL)
+		lw_manifest_flatten(&short_one, store->identity);
+}
+
+LwStatus
+lw_store_identity(LwStore *store, const char *path, LwManifest *manifest, bool *moved, LwError *error)
+{
+	struct stat status;
+	LwStatus	result;
+
+	*moved = false;
+	if (store->identity != NULL && stat(path, &status) == 0 &&
+		status.st_dev == store->device && status.st_ino == store->inode &&
+		lw_manifest_unflatten(store->identity, manifest))
+		return LW_OK;
+	result = lw_store_read(store, path, manifest, moved, error);
+	if (result == LW_OK && !*moved)
+		keep_identity(store, manifest);
 	return result;
 }
 
@@ -272,6 +328,7 @@ lw_store_forget(LwStore *store)
 {
 	int			holds = store->holds;
 
+	free(store->identity);
 	lw_view_release(store->view);
 	if (store->manifest_fd >= 0)
 		close(store->manifest_fd);

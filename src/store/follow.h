@@ -39,6 +39,7 @@ typedef struct LwStore
 	bool		settled;		/* this process has seen to what a crash left in it */
 	bool		was_read;		/* it was parsed here, not taken from lw_manifest_source */
 	int			faults;			/* lw_map_faults when the view's maps were last looked at */
+	void	   *identity;		/* lw_store_identity's, flat and without segments; malloc'ed, or NULL */
 } LwStore;
 
 /*
@@ -67,7 +68,21 @@ extern LwStatus lw_store_identify(const char *path, dev_t *device, ino_t *inode,
 extern LwStatus lw_store_follow(LwStore *store, const char *path, LwView **view,
 								bool *moved, LwError *error);
 
-/* Forgets the view; what is loaded next has nothing to do with it. */
+/*
+ * The manifest as it is now, for the caller to free; the view stays what it was, and no
+ * segment is opened.  For who writes and need not look at documents.  *moved as above.
+ */
+extern LwStatus lw_store_read(LwStore *store, const char *path, LwManifest *manifest,
+							  bool *moved, LwError *error);
+
+/*
+ * The same without segments, and perhaps as it was at an earlier call: what stays as long as it is
+ * the same store.  One stat.
+ */
+extern LwStatus lw_store_identity(LwStore *store, const char *path, LwManifest *manifest,
+								  bool *moved, LwError *error);
+
+/* Forgets the identity, and the view; what is loaded next has nothing to do with them. */
 extern void lw_store_forget(LwStore *store);
 
 #endif							/* LW_STORE_FOLLOW_H */

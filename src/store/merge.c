@@ -97,7 +97,7 @@ lw_draft_leaves_files(const LwDraft *draft)
 	if (draft->dropped)
 		return true;
 	for (i = 0; i < draft->nbase; i++)
-		if (draft->segments[i].deleted != NULL && draft->segments[i].tombstones != NULL)
+		if (draft->segments[i].deleted != NULL && draft->segments[i].entry.has_tombstones)
 			return true;
 	return false;
 }

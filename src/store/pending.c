@@ -3,8 +3,14 @@
  * pending.c
  *	  The directory of changes that are on their way into a store: intents.
  *
- * An intent is written under a name of its writer's and then linked to the
- * first number that is free, so that whoever sees it sees all of it.
+ * An intent is written under a name of its writer's and then linked to its
+ * number, so that whoever sees it sees all of it.
+ *
+ * To make and to remove a file costs a file system more than all else here, so a
+ * process keeps that of its last intent under a name of its own, and writes over it
+ * once the round that published it has taken the other name away: until that is
+ * durable there is the round's note, and nobody looks into what it names.  Of an intent
+ * that was given up there is no note; then the file is not used again.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +36,9 @@
 #define MAGIC UINT64_C(0x31544e45544e4957)
 #define MAX_NUMBERS 1000
 
+/* Bytes of a file that is worth keeping. */
+#define MAX_SPARE ((size_t) 64 * 1024)
+
 typedef struct Head
 {
 	uint64_t	magic;
@@ -43,6 +52,16 @@ typedef struct Head
 	uint32_t	store_id_size;
 	uint64_t	changes_size;
 } Head;
+
+/* The file that this process keeps for its next intent, and the directory where; 0: none. */
+static struct
+{
+	dev_t		device;
+	ino_t		directory;
+	ino_t		file;
+}			spare;
+
+static const LwFileFaults intent_faults = {"intent-create", "intent-written", "intent-synced"};
 
 static size_t
 padded(size_t size)
@@ -61,27 +80,38 @@ lw_pending_checksum(const void *data, size_t size)
 	return (uint32_t) crc;
 }
 
+/* Makes the directory, durably and with the store's mode; somebody else may have done so. */
+static LwStatus
+make_pending(LwDirectory store, LwError *error)
+{
+	struct stat status;
+
+	if (mkdirat(store.fd, LW_PENDING_NAME, 0700) != 0)
+		return errno == EEXIST ? LW_OK : lw_fail_errno(error, errno, "create");
+	if (fstat(store.fd, &status) != 0 || fchmodat(store.fd, LW_PENDING_NAME, status.st_mode & 0777, 0) != 0)
+		return lw_fail_errno(error, errno, "change the mode of");
+	/* what is durable in it must be found */
+	return lw_directory_sync(store, error);
+}
+
 LwStatus
 lw_pending_open(LwDirectory store, bool make, LwDirectory *pending, bool *there, LwError *error)
 {
-	struct stat status;
-	LwStatus	failure;
+	const int	flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 
 	*there = false;
 	lw_error_path(error, store.path, LW_PENDING_NAME);
-	if (make && mkdirat(store.fd, LW_PENDING_NAME, 0700) == 0)
-	{
-		if (fstat(store.fd, &status) != 0 || fchmodat(store.fd, LW_PENDING_NAME, status.st_mode & 0777, 0) != 0)
-			return lw_fail_errno(error, errno, "change the mode of");
-		/* what is durable in it must be found */
-		failure = lw_directory_sync(store, error);
-		if (failure != LW_OK)
-			return failure;
-	}
-	else if (make && errno != EEXIST)
-		return lw_fail_errno(error, errno, "create");
-	pending->fd = openat(store.fd, LW_PENDING_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	pending->path = store.path;
+	pending->fd = openat(store.fd, LW_PENDING_NAME, flags);
+	/* to ask for it each time would have all wait for each other */
+	if (pending->fd < 0 && errno == ENOENT && make)
+	{
+		LwStatus	status = make_pending(store, error);
+
+		if (status != LW_OK)
+			return status;
+		pending->fd = openat(store.fd, LW_PENDING_NAME, flags);
+	}
 	if (pending->fd < 0)
 		return errno == ENOENT ? LW_OK : lw_fail_errno(error, errno, "open");
 	*there = true;
@@ -98,11 +128,11 @@ lw_pending_path(LwError *error, LwDirectory pending, const char *name)
 	lw_error_path(error, pending.path, path);
 }
 
-/* What a process calls an intent that it is writing. */
+/* The name of a file of one process. */
 void
-lw_pending_new_name(char name[LW_NAME_SIZE], long process)
+lw_pending_process_name(char name[LW_NAME_SIZE], const char *prefix, long process)
 {
-	snprintf(name, LW_NAME_SIZE, LW_PENDING_NEW "%ld", process);
+	snprintf(name, LW_NAME_SIZE, "%s%ld", prefix, process);
 }
 
 static void
@@ -258,66 +288,150 @@ intent_bytes(const LwIntent *intent, LwBuffer *file, LwError *error)
 	return lw_buffer_status(file, error);
 }
 
-/* Links a file to the first number that is free. */
+/* Links a file to its number, or to the first after that which is free. */
 static LwStatus
-link_intent(LwDirectory pending, const char *from, LwIntent *intent, uint64_t after, LwError *error)
+link_intent(LwDirectory pending, const char *from, LwIntent *intent, uint64_t number, LwError *error)
 {
 	int			attempt;
 
-	for (attempt = 0; attempt < MAX_NUMBERS; attempt++)
+	for (attempt = 0; attempt < MAX_NUMBERS && number < UINT64_MAX; attempt++, number++)
 	{
-		LwIntents	list;
 		char		name[LW_NAME_SIZE];
-		LwStatus	status = lw_intents_list(pending, &list, error);
 
-		if (status != LW_OK)
-			return status;
-		intent->number = after;
-		if (list.count > 0 && list.intents[list.count - 1].number > after)
-			intent->number = list.intents[list.count - 1].number;
-		lw_intents_free(&list);
-		if (intent->number == UINT64_MAX)
-			return lw_fail(error, LW_LIMIT, "PendingNumber", -1, "a number below 2^64 - 1", "none left");
-		intent->number++;
-		intent_name(name, intent->number, false);
+		intent->number = number;
+		intent_name(name, number, false);
 		lw_pending_path(error, pending, name);
 		if (linkat(pending.fd, from, pending.fd, name, 0) == 0)
 			return LW_OK;
 		if (errno != EEXIST)
 			return lw_fail_errno(error, errno, "create");
 	}
-	return lw_fail_errno(error, EEXIST, "create");
+	return lw_fail(error, LW_LIMIT, "PendingNumber", -1, "a number that is free", "none from %" PRIu64 " on", number);
 }
 
-LwStatus
-lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t after, LwError *error)
+/* Opens the spare file, if there is one that no intent has and that is of use; -1 when there is none. */
+static int
+open_spare(LwDirectory pending, const char *name, size_t size)
 {
-	static const LwFileFaults faults = {"intent-create", "intent-written", "intent-synced"};
-	char		name[LW_NAME_SIZE];
-	char		linked[LW_NAME_SIZE];
-	LwBuffer	file;
-	mode_t		mode;
-	LwStatus	status;
+	struct stat status;
+	int			fd;
 
-	lw_pending_new_name(name, (long) getpid());
-	lw_pending_path(error, pending, name);
-	status = intent_bytes(intent, &file, error);
+	if (spare.file == 0 || size > MAX_SPARE || fstat(pending.fd, &status) != 0 ||
+		status.st_dev != spare.device || status.st_ino != spare.directory)
+		return -1;
+	fd = openat(pending.fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == spare.file && status.st_nlink == 1)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Writes over the spare file and closes it; what it had beyond that stays. */
+static LwStatus
+write_over(int fd, const LwBuffer *file, LwError *error)
+{
+	LwStatus	status = LW_FAULT(intent_faults.create);
+
 	if (status == LW_OK)
-		status = lw_directory_file_mode(pending, &mode, error);
-	/* of a process of this number that died */
+		status = lw_file_write(fd, file->data, file->size, 0, error);
+	if (status == LW_OK)
+		status = LW_FAULT(intent_faults.written);
+	if (status == LW_OK)
+		status = lw_file_sync_data(fd, error);
+	if (status == LW_OK)
+		status = LW_FAULT(intent_faults.synced);
+	if (close(fd) != 0 && status == LW_OK)
+		status = lw_fail_errno(error, errno, "close");
+	return status;
+}
+
+/* Makes a file under the name of one that is new, or what is left of a process of this number that died. */
+static LwStatus
+make_new(LwDirectory pending, const char *name, const LwBuffer *file, LwError *error)
+{
+	mode_t		mode;
+	LwStatus	status = lw_directory_file_mode(pending, &mode, error);
+
 	if (status == LW_OK)
 		status = lw_file_unlink(pending, name, error);
 	if (status == LW_OK)
-		status = lw_file_make(pending, name, mode, file.data, file.size, &faults, error);
-	lw_buffer_free(&file);
+		status = lw_file_make(pending, name, mode, file->data, file->size, &intent_faults, error);
+	return status;
+}
+
+/* Keeps the new file under the name of the spare one; removes it when that cannot be. */
+static void
+keep_spare(LwDirectory pending, const char *name, const char *spare_name, size_t size)
+{
+	struct stat directory;
+	struct stat file;
+
+	spare.file = 0;
+	if (size <= MAX_SPARE && fstat(pending.fd, &directory) == 0 &&
+		fstatat(pending.fd, name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+		renameat(pending.fd, name, pending.fd, spare_name) == 0)
+	{
+		spare.device = directory.st_dev;
+		spare.directory = directory.st_ino;
+		spare.file = file.st_ino;
+	}
+	else
+		(void) unlinkat(pending.fd, name, 0);
+}
+
+/* No intent is written over the spare file any more. */
+static void
+give_up_spare(LwDirectory pending)
+{
+	char		name[LW_NAME_SIZE];
+
+	spare.file = 0;
+	lw_pending_process_name(name, LW_PENDING_SPARE, (long) getpid());
+	(void) unlinkat(pending.fd, name, 0);
+}
+
+/* Writes the bytes of an intent to a file of this process, and links it. */
+static LwStatus
+write_and_link(LwDirectory pending, const LwBuffer *file, LwIntent *intent, uint64_t number, LwError *error)
+{
+	char		name[LW_NAME_SIZE];
+	char		spare_name[LW_NAME_SIZE];
+	LwStatus	status;
+	int			fd;
+
+	lw_pending_process_name(name, LW_PENDING_NEW, (long) getpid());
+	lw_pending_process_name(spare_name, LW_PENDING_SPARE, (long) getpid());
+	fd = open_spare(pending, spare_name, file->size);
+	lw_pending_path(error, pending, fd >= 0 ? spare_name : name);
+	status = fd >= 0 ? write_over(fd, file, error) : make_new(pending, name, file, error);
 	if (status != LW_OK)
 		return status;
 	status = LW_FAULT("intent-link");
 	if (status == LW_OK)
-		status = link_intent(pending, name, intent, after, error);
-	(void) unlinkat(pending.fd, name, 0);
+		status = link_intent(pending, fd >= 0 ? spare_name : name, intent, number, error);
+	if (fd < 0)
+		keep_spare(pending, name, spare_name, file->size);
+	return status;
+}
+
+LwStatus
+lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t number, LwError *error)
+{
+	char		name[LW_NAME_SIZE];
+	LwBuffer	file;
+	LwStatus	status;
+
+	lw_pending_path(error, pending, "");
+	status = intent_bytes(intent, &file, error);
+	if (status == LW_OK)
+		status = write_and_link(pending, &file, intent, number, error);
+	lw_buffer_free(&file);
 	if (status != LW_OK)
+	{
+		give_up_spare(pending);
 		return status;
+	}
 	status = LW_FAULT("intent-linked");
 	if (status == LW_OK)
 		status = lw_directory_sync(pending, error);
@@ -325,8 +439,9 @@ lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t after, LwError *
 		status = LW_FAULT("intent-durable");
 	if (status != LW_OK)
 	{
-		intent_name(linked, intent->number, false);
-		(void) unlinkat(pending.fd, linked, 0);
+		intent_name(name, intent->number, false);
+		(void) unlinkat(pending.fd, name, 0);
+		give_up_spare(pending);
 	}
 	return status;
 }
@@ -360,6 +475,12 @@ read_file(int fd, void **memory, size_t *size, LwError *error)
 	return LW_OK;
 }
 
+static LwStatus
+damaged(LwError *error)
+{
+	return lw_fail(error, LW_MALFORMED, "PendingDamaged", -1, "changes as they were written, by their checksum", "others");
+}
+
 /* Sets an intent from the bytes of its file. */
 static LwStatus
 parse_intent(LwIntent *intent, size_t size, LwError *error)
@@ -369,11 +490,13 @@ parse_intent(LwIntent *intent, size_t size, LwError *error)
 
 	if (size >= sizeof(head))
 		memcpy(&head, data, sizeof(head));
-	if (size < sizeof(head) || head.magic != MAGIC ||
-		head.checksum != lw_pending_checksum(data + offsetof(Head, heartbeat), size - offsetof(Head, heartbeat)) ||
-		padded(head.store_id_size) > size - sizeof(head) ||
-		head.changes_size != size - sizeof(head) - padded(head.store_id_size))
-		return lw_fail(error, LW_MALFORMED, "PendingDamaged", -1, "changes as they were written, by their checksum", "others");
+	if (size < sizeof(head) || head.magic != MAGIC || padded(head.store_id_size) > size - sizeof(head) ||
+		head.changes_size > size - sizeof(head) - padded(head.store_id_size))
+		return damaged(error);
+	/* what follows is of an earlier intent that had more */
+	size = sizeof(head) + padded(head.store_id_size) + head.changes_size;
+	if (head.checksum != lw_pending_checksum(data + offsetof(Head, heartbeat), size - offsetof(Head, heartbeat)))
+		return damaged(error);
 	intent->system = head.system;
 	intent->transaction = head.transaction;
 	intent->lsn = head.lsn;
@@ -391,6 +514,7 @@ LwStatus
 lw_intent_read(LwDirectory pending, LwIntent *intent, LwError *error)
 {
 	char		name[LW_NAME_SIZE];
+	struct stat file;
 	size_t		size = 0;
 	LwStatus	status;
 	int			fd;
@@ -413,6 +537,9 @@ lw_intent_read(LwDirectory pending, LwIntent *intent, LwError *error)
 	close(fd);
 	if (status == LW_OK)
 		status = parse_intent(intent, size, error);
+	/* as long as it has its name nobody writes over it */
+	if ((status == LW_OK || status == LW_MALFORMED) && fstatat(pending.fd, name, &file, AT_SYMLINK_NOFOLLOW) != 0)
+		status = lw_fail_errno(error, errno, "open");
 	if (status != LW_OK)
 	{
 		free(intent->memory);
@@ -473,4 +600,11 @@ lw_intent_drop(LwDirectory pending, const LwIntent *intent, LwError *error)
 	if (status == LW_OK && intent->bulk != 0)
 		status = lw_bulk_remove(pending, intent->bulk, error);
 	return status;
+}
+
+LwStatus
+lw_intent_abandon(LwDirectory pending, const LwIntent *intent, LwError *error)
+{
+	give_up_spare(pending);
+	return lw_intent_drop(pending, intent, error);
 }

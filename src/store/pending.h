@@ -17,6 +17,7 @@
  *	  bulk-B		a directory with segments, named by an intent or by nobody yet
  *	  manifest.next, round
  *	  new-...		what is being written
+ *	  spare-P		a file that process P keeps for its next intent
  *
  *-------------------------------------------------------------------------
  */
@@ -56,10 +57,10 @@ typedef struct LwIntents
 extern LwStatus lw_pending_open(LwDirectory store, bool make, LwDirectory *pending, bool *there, LwError *error);
 
 /*
- * Writes an intent, synced, and sets its number: above all that are there and
- * above `after`.  Sets nothing else; store_id and changes are the caller's.
+ * Writes an intent, synced, and sets its number: `number`, above those of all whose transactions have
+ * committed, or the first after it which is free.  Sets nothing else; store_id and changes are the caller's.
  */
-extern LwStatus lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t after, LwError *error);
+extern LwStatus lw_intent_write(LwDirectory pending, LwIntent *intent, uint64_t number, LwError *error);
 
 /* The numbers that are there, and whether each is known to be committed; reads no file. */
 extern LwStatus lw_intents_list(LwDirectory pending, LwIntents *list, LwError *error);
@@ -79,6 +80,9 @@ extern LwStatus lw_intent_mark(LwDirectory pending, LwIntent *intent, LwError *e
 
 /* Removes an intent, and its bulk directory. */
 extern LwStatus lw_intent_drop(LwDirectory pending, const LwIntent *intent, LwError *error);
+
+/* The same of one's own whose transaction has not committed. */
+extern LwStatus lw_intent_abandon(LwDirectory pending, const LwIntent *intent, LwError *error);
 
 /* Notes, durably, that the manifest which was written as the next one holds these intents. */
 extern LwStatus lw_round_write(LwDirectory pending, const LwIntent *const *intents, size_t count, LwError *error);

@@ -17,9 +17,10 @@ extern void lw_pending_path(LwError *error, LwDirectory pending, const char *nam
 extern LwStatus lw_pending_each(LwDirectory pending, LwStatus (*visit) (void *arg, const char *name, LwError *error),
 								void *arg, LwError *error);
 
-/* What a process calls an intent that it is writing. */
+/* What a process calls an intent that it is writing, and the file that it keeps for the next one. */
 #define LW_PENDING_NEW "new-"
-extern void lw_pending_new_name(char name[LW_NAME_SIZE], long process);
+#define LW_PENDING_SPARE "spare-"
+extern void lw_pending_process_name(char name[LW_NAME_SIZE], const char *prefix, long process);
 
 /* CRC-32C. */
 extern uint32_t lw_pending_checksum(const void *data, size_t size);

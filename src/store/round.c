@@ -263,22 +263,30 @@ sweep_bulk(void *arg, const char *name, LwError *error)
 	return bulk_is_held(sweep->pending, name) ? LW_OK : lw_directory_remove(sweep->pending, name, error);
 }
 
-/* Looks for bulk directories, and removes what a process was writing that is no more. */
+/* Whether a name is a process's own, and that process is no more. */
+static bool
+is_orphan(const char *name, const char *prefix)
+{
+	char		again[LW_NAME_SIZE];
+	long		process;
+
+	if (strncmp(name, prefix, strlen(prefix)) != 0)
+		return false;
+	process = strtol(name + strlen(prefix), NULL, 10);
+	lw_pending_process_name(again, prefix, process);
+	return process > 0 && strcmp(again, name) == 0 && kill((pid_t) process, 0) != 0 && errno == ESRCH;
+}
+
+/* Looks for bulk directories, and removes the files of processes that are no more. */
 static LwStatus
-sweep_new(void *arg, const char *name, LwError *error)
+sweep_files(void *arg, const char *name, LwError *error)
 {
 	Sweep	   *sweep = arg;
-	char		again[LW_NAME_SIZE];
-	long		writer;
 
 	sweep->bulks |= bulk_number(name) != 0;
-	if (strncmp(name, LW_PENDING_NEW, strlen(LW_PENDING_NEW)) != 0)
-		return LW_OK;
-	writer = strtol(name + strlen(LW_PENDING_NEW), NULL, 10);
-	lw_pending_new_name(again, writer);
-	if (writer <= 0 || strcmp(again, name) != 0 || kill((pid_t) writer, 0) == 0 || errno != ESRCH)
-		return LW_OK;
-	return lw_file_unlink(sweep->pending, name, error);
+	if (is_orphan(name, LW_PENDING_NEW) || is_orphan(name, LW_PENDING_SPARE))
+		return lw_file_unlink(sweep->pending, name, error);
+	return LW_OK;
 }
 
 /* Removes what transactions left that are no more. */
@@ -287,7 +295,7 @@ sweep_pending(LwDirectory pending, LwError *error)
 {
 	Sweep		sweep = {pending, NULL, false};
 	LwIntents	intents;
-	LwStatus	status = lw_pending_each(pending, sweep_new, &sweep, error);
+	LwStatus	status = lw_pending_each(pending, sweep_files, &sweep, error);
 	size_t		i;
 
 	if (status != LW_OK || !sweep.bulks)

@@ -113,14 +113,21 @@ take_segment(int dirfd, LwView *view, const LwView *previous, size_t i, LwError 
 	return lw_tombstones_open(dirfd, view->directory, entry, NULL, &view->tombstones[i], error);
 }
 
+/* Gives up a view that could not be made: the manifest stays the caller's. */
+static void
+give_up(LwView *view)
+{
+	/* its length is needed to release what was opened */
+	view->manifest.strings = NULL;
+	view->manifest.segments = NULL;
+	lw_view_release(view);
+}
+
 LwStatus
-lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
-			 const LwView *previous, LwView **result, LwError *error)
+lw_view_unopened(const char *directory, LwManifest *manifest, LwView **result, LwError *error)
 {
 	LwView	   *view = calloc(1, sizeof(LwView));
-	LwStatus	status = LW_OK;
 	size_t		room = manifest->nsegments + 1; /* never 0: calloc may then give NULL */
-	size_t		i;
 
 	if (view == NULL)
 		return lw_fail_errno(error, ENOMEM, "open a view");
@@ -131,7 +138,24 @@ lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 	view->tombstones = calloc(room, sizeof(LwTombstones *));
 	view->manifest = *manifest;
 	if (view->directory == NULL || view->segments == NULL || view->tombstones == NULL)
-		status = lw_fail_errno(error, ENOMEM, "open a view");
+	{
+		give_up(view);
+		return lw_fail_errno(error, ENOMEM, "open a view");
+	}
+	*result = view;
+	return LW_OK;
+}
+
+LwStatus
+lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
+			 const LwView *previous, LwView **result, LwError *error)
+{
+	LwView	   *view;
+	LwStatus	status = lw_view_unopened(directory, manifest, &view, error);
+	size_t		i;
+
+	if (status != LW_OK)
+		return status;
 	for (i = 0; status == LW_OK && i < manifest->nsegments; i++)
 		status = take_segment(dirfd, view, previous, i, error);
 	if (status == LW_OK)
@@ -139,15 +163,10 @@ lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 	if (status == LW_OK && lw_map_faults != 0)
 		status = lw_view_check(view, error);
 	if (status != LW_OK)
-	{
-		/* the manifest stays the caller's, but its length is needed to release what was opened */
-		view->manifest.strings = NULL;
-		view->manifest.segments = NULL;
-		lw_view_release(view);
-		return status;
-	}
-	*result = view;
-	return LW_OK;
+		give_up(view);
+	else
+		*result = view;
+	return status;
 }
 
 /* A copy of a manifest with other segments. */

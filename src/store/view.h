@@ -20,7 +20,7 @@ typedef struct LwView
 	uint64_t	serial;			/* of no other view of this process */
 	char	   *directory;		/* path, for messages */
 	LwManifest	manifest;
-	LwSegment **segments;		/* [manifest.nsegments] */
+	LwSegment **segments;		/* [manifest.nsegments]; NULL in lw_view_unopened's */
 	LwTombstones **tombstones;	/* [manifest.nsegments], NULL where there are none */
 	LwMerged	merged;			/* where ids are looked up */
 	uint8_t   **hidden;			/* lw_view_hidden; NULL until it is asked for */
@@ -46,6 +46,12 @@ extern void lw_view_release(LwView *view);
  */
 extern LwStatus lw_view_open(int dirfd, const char *directory, LwManifest *manifest,
 							 const LwView *previous, LwView **view, LwError *error);
+
+/*
+ * Makes a view without any segment or tombstones opened, NULL in their places, of a
+ * parsed manifest, which it takes over on LW_OK only.  It is good for a draft and nothing else.
+ */
+extern LwStatus lw_view_unopened(const char *directory, LwManifest *manifest, LwView **view, LwError *error);
 
 /*
  * Makes a view of the base's commit with these segments instead of its own;

@@ -50,12 +50,13 @@ def print_readme(shapes):
         ratios = " | ".join(f"{row['ratio']:.2f}" for row in block[1:])
         print(f"| {shape} | {block[0]['gmacs']:.1f} | {ratios} |")
 
-    print("\n| section files | ms | times the first of the group |\n|---|---|---|")
-    for shape, block in shapes.items():
-        if re.match("exact top|top|open|build", shape):
-            print(f"| **{shape}** | | |")
-            for row in block:
-                print(f"| {row['contender']} | {row['ms']:,.{1 if row['ms'] < 100 else 0}f} | {row['ratio']:.2f} |")
+    for title, pattern in (("section files", "exact top|top|open|build"), ("changes of stores", "commit|load|.* rows in a")):
+        print(f"\n| {title} | ms | times the first of the group |\n|---|---|---|")
+        for shape, block in shapes.items():
+            if re.match(pattern, shape):
+                print(f"| **{shape}** | | |")
+                for row in block:
+                    print(f"| {row['contender']} | {row['ms']:,.{1 if row['ms'] < 100 else 0}f} | {row['ratio']:.2f} |")
 
 
 def main():

@@ -9,6 +9,7 @@ use strict;
 use warnings;
 
 use Fcntl qw(O_WRONLY O_CREAT O_EXCL);
+use JSON::PP;
 
 our $BASE = 1700000000;    # committed_at of commit 0; one second more for each commit
 our $QUERY = '[[1,100,10000,0]]';
@@ -68,6 +69,109 @@ sub create
 	mkdir $path or die "could not create $path: $!";
 	$self->publish;
 	return $self;
+}
+
+sub read_file
+{
+	my ($path) = @_;
+
+	open(my $file, '<:raw', $path) or die "could not open $path: $!";
+	local $/ = undef;
+	my $content = <$file>;
+	close $file;
+	return $content;
+}
+
+# The data of a file of unsigned integers.
+sub read_integers
+{
+	my ($path) = @_;
+	my $bytes = read_file($path);
+
+	return unpack('Q<*', substr($bytes, 10 + unpack('v', substr($bytes, 8, 2))));
+}
+
+# load(PATH): a float32 store that another wrote, to be read or to go on writing. Of each
+# document only the first token is read.
+sub load
+{
+	my ($class, $path) = @_;
+	my $manifest = JSON::PP->new->utf8->decode(read_file("$path/manifest.json"));
+	my $self = bless {
+		path => $path,
+		encoding => $manifest->{encoding},
+		dimension => $manifest->{representation}{dimension},
+		corpus => $manifest->{corpus},
+		encoder => $manifest->{representation}{encoder},
+		store_id => $manifest->{store_id},
+		commit => $manifest->{commit},
+		next_segment => $manifest->{next_segment_id},
+		segments => [],
+		published => {},
+		changed => {} }, $class;
+
+	die "$path is not a float32 store" if $self->{encoding} ne 'float32';
+	foreach my $entry (@{ $manifest->{segments} })
+	{
+		my $prefix = "$path/segment-$entry->{id}";
+		my @ids = @{ JSON::PP->new->utf8->decode(read_file("$prefix.ids.json")) };
+		my @offsets = read_integers("$prefix.offsets.npy");
+		my $vectors = read_file("$prefix.vectors.npy");
+		my $size = 4 * $self->{dimension};
+		my $header = 10 + unpack('v', substr($vectors, 8, 2));
+		my $segment = {
+			id => $entry->{id},
+			ids => \@ids,
+			at => { map { $ids[$_] => $_ } 0 .. $#ids },
+			rows => [ map { [ [ unpack('f<*', substr($vectors, $header + $size * $offsets[$_], $size)) ] ] } 0 .. $#ids ],
+			deleted => {},
+			tokens => $entry->{tokens},
+			tombstones => $entry->{tombstones} };
+
+		die "segment $entry->{id} of $path has other documents or tokens"
+		  if @ids != $entry->{documents} || @offsets != @ids + 1 || $offsets[-1] != $entry->{tokens} ||
+		  length $vectors != $header + $size * $entry->{tokens};
+		$segment->{deleted} = { map { $_ => 1 } read_integers("$prefix.tombstones-$entry->{tombstones}.npy") }
+		  if defined $entry->{tombstones};
+		push @{ $self->{segments} }, $segment;
+		$self->name_files($segment);
+	}
+	return $self;
+}
+
+# Notes the names of a segment's files.
+sub name_files
+{
+	my ($self, $segment) = @_;
+	my @parts = $self->{encoding} eq 'int8' ? qw(codes scales) : qw(vectors);
+
+	$self->{published}{"segment-$segment->{id}.$_"} = 1
+	  foreach 'ids.json', map { "$_.npy" } 'offsets', @parts,
+	  defined $segment->{tombstones} ? "tombstones-$segment->{tombstones}" : ();
+	return;
+}
+
+# What lies in the store and its directory of pending changes and does not belong there, when nobody writes.
+sub strays
+{
+	my ($self) = @_;
+	my @strays;
+
+	foreach my $directory ('', '.lateweave/')
+	{
+		opendir(my $entries, "$self->{path}/$directory") or next;
+		push @strays, map { "$directory$_" } grep { !/^\.\.?$/ } readdir $entries;
+		closedir $entries;
+	}
+	# a session keeps one file for its next change; the publish after its end removes that
+	return grep
+	{
+		     $_ ne 'manifest.json'
+		  && $_ ne '.lateweave'
+		  && $_ ne '.lateweave/compacting'
+		  && !m,^\.lateweave/spare-\d+$,
+		  && !$self->{published}{$_}
+	} @strays;
 }
 
 # Writes one segment: [id, token, ...] each.
@@ -185,8 +289,6 @@ sub next_manifest
 	$self->{published} = {};
 	foreach my $segment (@{ $self->{segments} })
 	{
-		my @parts = $self->{encoding} eq 'int8' ? qw(codes scales) : qw(vectors);
-
 		if (delete $self->{changed}{ $segment->{id} })
 		{
 			my @rows = sort { $a <=> $b } keys %{ $segment->{deleted} };
@@ -198,9 +300,7 @@ sub next_manifest
 		push @entries, sprintf(
 			"    {\n      \"id\": %d,\n      \"documents\": %d,\n      \"tokens\": %d,\n      \"tombstones\": %s\n    }",
 			$segment->{id}, scalar @{ $segment->{ids} }, $segment->{tokens}, $segment->{tombstones} // 'null');
-		$self->{published}{"segment-$segment->{id}.$_"} = 1
-		  foreach 'ids.json', map { "$_.npy" } 'offsets', @parts,
-		  defined $segment->{tombstones} ? "tombstones-$segment->{tombstones}" : ();
+		$self->name_files($segment);
 	}
 	my $segments = @entries ? "[\n" . join(",\n", @entries) . "\n  ]" : '[]';
 	my ($store_id, $corpus, $encoder) = map { json_string($self->{$_}) } qw(store_id corpus encoder);
