@@ -2,13 +2,21 @@
 
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
+
+use LwSession;
 use LwTest;
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = LwTest::start();
+my $node = PostgreSQL::Test::Cluster->new('candidates');
+$node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C' ]);
+$node->append_conf('postgresql.conf', 'fsync = off');
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION lateweave');
 my $derived = $node->data_dir . '/lateweave/pgsql_tmp_derived';
 my $trained = $node->data_dir . '/lateweave/trained';
 
@@ -38,7 +46,9 @@ sub files
 {
 	my ($pattern) = @_;
 
-	return sort glob $pattern;
+	my @found = sort glob $pattern;
+
+	return @found;
 }
 
 is(scored(), 'all', 'without a training');
@@ -67,30 +77,30 @@ is(scored(), '60 of 2000', 'prewarming makes them');
 is($node->safe_psql('postgres', $search), $approximate, 'the same');
 
 # damage, while the server runs and a session has the files mapped
-my $session = $node->background_psql('postgres');
+my $session = LwSession->new($node);
 is($session->query($search), $approximate, 'a session');
 my ($codes) = files("$derived/codes-*");
 truncate $codes, 100;
-is($session->query_safe($search), $exact, 'codes that were cut under a session');
+is($session->query($search), $exact, 'codes that were cut under a session');
 is(scored(), '2000 of 2000', 'another');
 $node->safe_psql('postgres', "SELECT lateweave_prewarm('s')");
-is($session->query_safe($search), $approximate, 'made anew');
+is($session->query($search), $approximate, 'made anew');
 my ($file) = files("$trained/trained-*");
-my $copy = slurp_file($file);
 truncate $file, 5000;
-is($session->query_safe($search), $exact, 'centroids that were cut under a session');
+is($session->query($search), $exact, 'centroids that were cut under a session');
 is($node->safe_psql('postgres', "SELECT trained_at IS NULL, unassigned FROM lateweave_sources WHERE source = 's'::regclass"), 't|2000', 'are none');
 is($node->safe_psql('postgres', "SELECT segments FROM lateweave_train('s')"), '1', 'trained anew');
-is($session->query_safe($search), $approximate, 'the session finds them');
+is($session->query($search), $approximate, 'the session finds them');
 $session->quit;
 
 # one at a time; a search meanwhile has what there was
-my $first = $node->background_psql('postgres');
-$first->query_safe("BEGIN; SELECT lateweave_train('s', 200)");
-my $result = $node->psql('postgres', "SET lock_timeout = 100; SELECT lateweave_train('s')", stderr => \my $errors);
+my $first = LwSession->new($node);
+$first->query("BEGIN; SELECT lateweave_train('s', 200)");
+my $errors;
+$node->psql('postgres', "SET lock_timeout = 100; SELECT lateweave_train('s')", stderr => \$errors);
 like($errors, qr/lock timeout/, 'a second training waits');
 is(scored(), '60 of 2000', 'a search does not');
-$first->query_safe('ROLLBACK');
+$first->query('ROLLBACK');
 $first->quit;
 
 # interrupted
