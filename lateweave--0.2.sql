@@ -492,7 +492,7 @@ COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, uuid[], integer, jso
 COMMENT ON FUNCTION lateweave_rerank(regclass[], multivector, integer[], text[], integer, jsonb) IS
 'candidates of several sources on one scale: candidate i is ids[i] in sources[source_of[i]], counted from 1. ERROR 22000 unless all sources have one representation and score semantics; repeats are per source';
 COMMENT ON FUNCTION lateweave_search(regclass, multivector, integer, integer, jsonb) IS
-'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates: how many documents are scored exactly where the source has candidate codes; those without are always scored. Memory in proportion to k. ERROR 22023 for k below 1';
+'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates (NULL: the setting lateweave.candidates; 0: all): approximate, only so many documents, or k if that is more, are scored exactly, those that are the most promising by what lateweave_train made, besides those of which nothing is known; their order is exact. Memory in proportion to k. ERROR 22023 for k below 1';
 
 CREATE FUNCTION lateweave_fetch(source regclass, ids text[], space text DEFAULT NULL,
 	OUT id text, OUT tokens multivector) RETURNS SETOF record
@@ -759,18 +759,24 @@ CREATE FUNCTION lateweave_compact(source regclass,
 	OUT documents bigint, OUT tokens bigint, OUT segments_before bigint, OUT segments_after bigint, OUT bytes_reclaimed bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
 COMMENT ON FUNCTION lateweave_compact(regclass) IS
-'copies the present documents of a store into one segment and removes the files of the others; owner only. Changes no answer. Readers and writers go on meanwhile. Publishes by itself, like VACUUM: refused (55000) in a transaction that has changed the store, never rolled back. Rests by lateweave.cost_limit and lateweave.cost_delay; when interrupted it has no effect. bytes_reclaimed: of the files that were removed';
+'copies the present documents of a store into one segment and removes the files of the others; owner only. Changes no answer. Readers and writers go on meanwhile. Publishes by itself, like VACUUM: refused (55000) in a transaction that has changed the store, never rolled back. Rests by lateweave.cost_limit and lateweave.cost_delay; when interrupted it has no effect. bytes_reclaimed: of the files that were removed. Where lateweave_train has been used it then makes the codes of the new segment';
 CREATE FUNCTION lateweave_settle(source regclass, action text) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
 COMMENT ON FUNCTION lateweave_settle(regclass, text) IS
 'decides about pending changes of a store that this server cannot judge, since another cluster made them, or this one before it was restored to an earlier time: publish or discard; owner only. Returns how many there were. Until then changes of the store are ERROR 55000 or 55006';
+
+CREATE FUNCTION lateweave_train(source regclass, centroids integer DEFAULT NULL,
+	OUT centroids integer, OUT tokens_sampled bigint, OUT segments bigint) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
+COMMENT ON FUNCTION lateweave_train(regclass, integer) IS
+'makes what approximate candidates need: centroids of the tokens of a store (NULL: 16 times the square root of their number, at most 65536), by k-means over a sample that fits maintenance_work_mem (or 64 MB), and the codes of its segments of 1000 documents or more; gives how many there are of each. Owner only. What is appended later has no codes, and is always scored exactly, until lateweave_compact or lateweave_prewarm has made them by the same centroids. These are kept in the data directory until they are trained anew, or forgotten: 0 centroids. ERROR 22023 for other numbers and a store without documents';
 
 CREATE FUNCTION lateweave_estimate(documents bigint, tokens_per_document real, dimension integer, encoding text,
 	OUT item text, OUT bytes bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 8;
 
 COMMENT ON FUNCTION lateweave_prewarm(regclass) IS
-'has a source ready before its first query: makes the derived files that sessions share, checks the sections of a section file, and reads the files that queries read; how many bytes these have';
+'has a source ready before its first query: makes the derived files that sessions share, the codes of a store with trained centroids among them, checks the sections of a section file, and reads the files that queries read; how many bytes these have';
 COMMENT ON FUNCTION lateweave_estimate(bigint, real, integer, text) IS
 'how many bytes a vector store of one segment takes. Of its files codes or vectors, scales and offsets are exact; ids, the derived file (0 for fewer than 1000 documents) and so the sums are for ids of 20 bytes. disk is all of them; memory shared what the page cache holds when everything has been read; memory of a session what each session takes besides when it scans or searches. encoding is int8 or float32. ERROR 22023 for other values, 22003 for sizes past bigint';
 
@@ -810,7 +816,7 @@ COMMENT ON FUNCTION lateweave_list_sources() IS
 COMMENT ON FUNCTION lateweave_kernels() IS
 'which instruction sets scoring knows, which this machine has, and which one is in use under the setting lateweave.kernel; all give the same scores';
 COMMENT ON VIEW lateweave_sources IS
-'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at; pending the changes that are written but not published, of running transactions too; derived_bytes the files that sessions share of what they would compute. unassigned (documents without candidate codes) and trained_at are NULL without candidate codes. notes: unprotected = no store_id is recorded; compaction recommended = past lateweave.compact_segments or lateweave.compact_deleted_fraction; undecided changes = see lateweave_settle; no shared view = each session reads the manifest for itself, since the library is not preloaded';
+'the sources of this database that the current user may read (all of them for members of pg_read_all_stats). kind is the option that names the path. A broken source is a row with its error. Of a section file corpus is the title, encoding the dtype, documents and tokens the chunks; what only stores have is NULL. documents, tokens and unnameable (ids with U+0000, left out of scans and searches) count what is present; deleted the rows in tombstone files; bytes the vectors'' files; lag is the time since committed_at; pending the changes that are written but not published, of running transactions too; derived_bytes the files that sessions share of what they would compute. trained_at is when lateweave_train made the centroids of approximate candidates, unassigned the documents that are scored whatever these say. notes: unprotected = no store_id is recorded; compaction recommended = past lateweave.compact_segments or lateweave.compact_deleted_fraction; undecided changes = see lateweave_settle; no shared view = each session reads the manifest for itself, since the library is not preloaded';
 COMMENT ON FUNCTION lateweave_list_stat() IS
 'the rows of the view lateweave_stat';
 COMMENT ON FUNCTION lateweave_stat_reset() IS

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
@@ -14,6 +16,7 @@
 #include "am/index.h"
 #include "kernel/maxsim.h"
 #include "server/area.h"
+#include "server/candidates.h"
 #include "server/change.h"
 #include "server/derived.h"
 #include "server/fault.h"
@@ -93,6 +96,14 @@ _PG_init(void)
 							 PGC_USERSET,
 							 0,
 							 NULL, assign_kernel, NULL);
+	DefineCustomIntVariable("lateweave.candidates",
+							"How many documents of a store are scored exactly; 0 scores all.",
+							"Those that the centroids which lateweave_train made for the store show to be the most promising, besides all that have none.",
+							&lw_candidates_setting,
+							0, 0, INT_MAX,
+							PGC_USERSET,
+							0,
+							NULL, NULL, NULL);
 	DefineCustomBoolVariable("lateweave.verify_on_open",
 							 "Checks everything about a section file before its first use.",
 							 "Otherwise each part is checked when it is first used.",

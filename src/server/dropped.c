@@ -18,6 +18,7 @@
 #include "server/dropped.h"
 #include "server/error.h"
 #include "server/registry.h"
+#include "store/candidates.h"
 #include "store/create.h"
 #include "store/manifest_file.h"
 
@@ -98,6 +99,8 @@ remove_store(const Directory *directory)
 	if ((directory->drops && !is_same_store(directory)) || stat(directory->path, &before) != 0)
 		return;
 	status = lw_store_drop(directory->path, &left, &error);
+	if (status == LW_OK && directory->drops)
+		lw_training_remove(directory->store_id, strlen(directory->store_id));
 	if (status == LW_OK)
 		lw_registry_strike(before.st_dev, before.st_ino);
 	if (status == LW_OK && !left)

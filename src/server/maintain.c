@@ -15,6 +15,7 @@
 #include "storage/procsignal.h"
 #include "utils/lsyscache.h"
 
+#include "server/candidates.h"
 #include "server/change.h"
 #include "server/error.h"
 #include "server/maintain.h"
@@ -278,7 +279,9 @@ lw_maintain_compact(Oid relid, bool (*leave) (void), LwCompaction *compaction)
 {
 	LwStatCounts *counts = lw_stat_of(relid);
 	Work		work = {0};
+	LwView	   *view;
 	LwError		error;
+	LwError		ignored;
 	LwStatus	status;
 
 	memset(compaction, 0, sizeof(*compaction));
@@ -296,6 +299,8 @@ lw_maintain_compact(Oid relid, bool (*leave) (void), LwCompaction *compaction)
 	lw_progress_end();
 	if (status == LW_OK)
 		count_documents(&work);
+	if (status == LW_OK && follow(&work, &view, &ignored) == LW_OK)
+		(void) lw_candidates_refresh(relid, view, leave);
 	end(&work);
 	counts->compactions += status == LW_OK;
 	if (status == LW_OUTDATED)

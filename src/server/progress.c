@@ -26,7 +26,11 @@ static const char *const names[LW_PHASES] = {
 	[LW_PHASE_LOAD] = "bulk load: writing documents",
 	[LW_PHASE_VERIFY] = "verification: checking files",
 	[LW_PHASE_BUILD_READ] = "build: reading rows",
-	[LW_PHASE_BUILD_WRITE] = "build: writing bytes"
+	[LW_PHASE_BUILD_WRITE] = "build: writing bytes",
+	[LW_PHASE_TRAIN_SAMPLE] = "training: sampling tokens",
+	[LW_PHASE_TRAIN_CELLS] = "training: putting tokens into cells",
+	[LW_PHASE_TRAIN_CENTROIDS] = "training: clustering tokens",
+	[LW_PHASE_ASSIGN] = "training: assigning tokens of a segment"
 };
 
 void

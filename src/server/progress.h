@@ -24,6 +24,10 @@ typedef enum LwPhase
 	LW_PHASE_VERIFY,			/* files */
 	LW_PHASE_BUILD_READ,		/* rows; of an unknown total */
 	LW_PHASE_BUILD_WRITE,		/* bytes; of an unknown total */
+	LW_PHASE_TRAIN_SAMPLE,		/* tokens, as in the next ones */
+	LW_PHASE_TRAIN_CELLS,
+	LW_PHASE_TRAIN_CENTROIDS,
+	LW_PHASE_ASSIGN,			/* of a segment */
 	LW_PHASES
 } LwPhase;
 

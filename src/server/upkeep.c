@@ -9,8 +9,8 @@
 
 #include "utils/timestamp.h"
 
+#include "server/candidates.h"
 #include "server/error.h"
-#include "server/maintain.h"
 #include "server/upkeep.h"
 #include "store/compact.h"
 #include "store/publish.h"
@@ -96,5 +96,27 @@ lw_upkeep(Oid relid, TimestampTz *next, bool *compact)
 	}
 	if (lw_source_counts(source, content.view, &counts, &error) != LW_OK)
 		lw_report(ERROR, &error);
-	*compact = lw_source_wants_compaction(source, content.view, &counts);
+	*compact = lw_source_wants_compaction(source, content.view, &counts) || lw_candidates_wanted(content.view);
+}
+
+bool
+lw_upkeep_compact(Oid relid, bool (*leave) (void), LwCompaction *compaction)
+{
+	LwSource   *source = lw_source_lookup(relid);
+	LwSharedCounts counts;
+	LwContent	content;
+	LwError		error;
+
+	error.path[0] = '\0';
+	if (lw_source_follow(source, &content, &error) != LW_OK ||
+		lw_source_counts(source, content.view, &counts, &error) != LW_OK)
+		lw_report(ERROR, &error);
+	if (lw_source_wants_compaction(source, content.view, &counts))
+	{
+		lw_maintain_compact(relid, leave, compaction);
+		return true;
+	}
+	(void) lw_candidates_refresh(relid, lw_view_retain(content.view), leave);
+	lw_view_release(content.view);
+	return false;
 }

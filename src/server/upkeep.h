@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * upkeep.h
- *	  What a store needs from time to time: a commit, or a compaction.
+ *	  What a store needs from time to time: a commit, a compaction, or codes
+ *	  for approximate candidates.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "server/maintain.h"
 #include "server/shared.h"
 #include "server/source.h"
 
@@ -33,8 +35,14 @@ extern bool lw_source_wants_compaction(const LwSource *source, const LwView *vie
 /*
  * Publishes what is pending of a table's store, and a commit without changes when the last one is older
  * than the heartbeat.  Sets when the next one is due (DT_NOEND: never), and whether the store wants
- * compaction.  Raises.
+ * lw_upkeep_compact.  Raises.
  */
 extern void lw_upkeep(Oid relid, TimestampTz *next, bool *compact);
+
+/*
+ * Compacts a table's store that is past a limit, true then, or assigns what approximate candidates
+ * lack.  `leave` and errors as lw_maintain_compact.
+ */
+extern bool lw_upkeep_compact(Oid relid, bool (*leave) (void), LwCompaction *compaction);
 
 #endif							/* LW_SERVER_UPKEEP_H */

@@ -35,7 +35,6 @@
 #include "utils/timestamp.h"
 
 #include "server/area.h"
-#include "server/maintain.h"
 #include "server/stat.h"
 #include "server/upkeep.h"
 #include "server/worker.h"
@@ -152,15 +151,18 @@ compact(Oid relid)
 	char	   *name = psprintf("%s.%s.%s", get_database_name(MyDatabaseId),
 								get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
 	LwCompaction done;
+	bool		compacted;
 	long		seconds;
 	int			microseconds;
 
 	/* the catalogs have been read: it keeps no row from being vacuumed meanwhile */
 	InvalidateCatalogSnapshot();
-	lw_maintain_compact(relid, is_in_the_way, &done);
+	compacted = lw_upkeep_compact(relid, is_in_the_way, &done);
 	SpinLockAcquire(&lw_area->board.mutex);
 	lw_area->board.compacted = MyDatabaseId;
 	SpinLockRelease(&lw_area->board.mutex);
+	if (!compacted)
+		return;
 	TimestampDifference(start, GetCurrentTimestamp(), &seconds, &microseconds);
 	ereport(LOG,
 			(errmsg("automatic compaction of \"%s\": " UINT64_FORMAT " segments before, " UINT64_FORMAT " after, "

@@ -29,6 +29,7 @@
 
 #include "compat.h"
 #include "kernel/maxsim.h"
+#include "server/candidates.h"
 #include "server/error.h"
 #include "server/ids.h"
 #include "section/chunks.h"
@@ -46,6 +47,7 @@ PG_FUNCTION_INFO_V1(lateweave_kernels);
 
 #define MICROSECONDS INT64CONST(1000000)
 #define NANOSECONDS INT64CONST(1000000000)
+#define UNIX_EPOCH ((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)	/* to the year 2000, from which a timestamp counts */
 
 /*
  * committed_at, seconds since 1970 as a double, as the reference understands
@@ -62,8 +64,7 @@ committed_at(const LwManifest *manifest)
 	/* far above any timestamp, and low enough not to overflow below */
 	if (whole >= 1e13)
 		return DT_NOEND;
-	result = (int64) whole * MICROSECONDS + nanoseconds / 1000 -
-		(int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	result = (int64) whole * MICROSECONDS + nanoseconds / 1000 - UNIX_EPOCH;
 	return IS_VALID_TIMESTAMP(result) ? result : DT_NOEND;
 }
 
@@ -112,7 +113,7 @@ string_datum(LwString string)
 
 /* Of a store; its counts are given, since a look at every id would take too long for who asks each second. */
 static void
-fill_view(const LwView *view, const LwSharedCounts *counts, Datum *values, bool *nulls)
+fill_view(LwView *view, const LwSharedCounts *counts, uint64 unassigned, int64 trained_at, Datum *values, bool *nulls)
 {
 	const LwManifest *manifest = &view->manifest;
 	TimestampTz time = committed_at(manifest);
@@ -131,7 +132,10 @@ fill_view(const LwView *view, const LwSharedCounts *counts, Datum *values, bool 
 	values[SEGMENTS] = Int64GetDatum((int64) manifest->nsegments);
 	values[BYTES] = Int64GetDatum((int64) lw_view_bytes(view));
 	values[DERIVED_BYTES] = Int64GetDatum((int64) lw_view_derived_bytes(view));
-	memset(nulls + CORPUS, false, UNASSIGNED - CORPUS);
+	values[UNASSIGNED] = Int64GetDatum((int64) unassigned);
+	values[TRAINED_AT] = TimestampTzGetDatum(trained_at - UNIX_EPOCH);
+	memset(nulls + CORPUS, false, FAILURE - CORPUS);
+	nulls[TRAINED_AT] = trained_at == 0;
 	if (TIMESTAMP_NOT_FINITE(time))
 		nulls[LAG] = true;
 	else
@@ -173,6 +177,8 @@ put_readable_source(Oid relid, ReturnSetInfo *result)
 	bool		nulls[COLUMNS];
 	LwSharedCounts counts;
 	LwPendingCount pending = {0};
+	uint64		unassigned = 0;
+	int64		trained_at = 0;
 	Datum		notes[4];
 	int			nnotes = 0;
 
@@ -187,7 +193,9 @@ put_readable_source(Oid relid, ReturnSetInfo *result)
 	if (source->kind == LW_SOURCE_STORE && !lw_shared_available())
 		notes[nnotes++] = CStringGetTextDatum("no shared view");
 	if (lw_pin_try(relid, &content, &error) != LW_OK ||
-		(content.view != NULL && lw_source_counts(source, content.view, &counts, &error) != LW_OK))
+		(content.view != NULL &&
+		 (lw_source_counts(source, content.view, &counts, &error) != LW_OK ||
+		  lw_candidates_status(content.view, counts.documents, &unassigned, &trained_at, &error) != LW_OK)))
 	{
 		values[FAILURE] = CStringGetTextDatum(lw_error_message(&error));
 		nulls[FAILURE] = false;
@@ -196,7 +204,7 @@ put_readable_source(Oid relid, ReturnSetInfo *result)
 	{
 		lw_pending_count(source, &pending);
 		values[PENDING] = Int64GetDatum((int64) pending.changes);
-		fill_view(content.view, &counts, values, nulls);
+		fill_view(content.view, &counts, unassigned, trained_at, values, nulls);
 		if (lw_source_wants_compaction(source, content.view, &counts))
 			notes[nnotes++] = CStringGetTextDatum("compaction recommended");
 		if (pending.undecided > 0)

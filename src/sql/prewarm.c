@@ -14,6 +14,7 @@
 
 #include "section/chunks.h"
 #include "section/space.h"
+#include "server/candidates.h"
 #include "server/error.h"
 #include "server/pin.h"
 #include "server/scoring.h"
@@ -41,13 +42,15 @@ read_bytes(const char *data, size_t size)
 	}
 }
 
-/* A store's derived files were made when its view was opened. */
+/* A store's derived files were made when its view was opened, but for the codes of documents. */
 static int64
-prewarm_store(const LwView *view)
+prewarm_store(Oid relid, const LwView *view)
 {
 	int64		bytes = 0;
 	size_t		i;
 
+	(void) lw_candidates_refresh(relid, view, NULL);
+	CHECK_FOR_INTERRUPTS();
 	for (i = 0; i < view->manifest.nsegments; i++)
 	{
 		const LwMap *maps[LW_SEGMENT_MAPS];
@@ -97,5 +100,5 @@ lateweave_prewarm(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	content = lw_pin(PG_GETARG_OID(0));
-	PG_RETURN_INT64(content.view != NULL ? prewarm_store(content.view) : prewarm_section(content.section));
+	PG_RETURN_INT64(content.view != NULL ? prewarm_store(PG_GETARG_OID(0), content.view) : prewarm_section(content.section));
 }

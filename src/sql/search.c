@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * search.c
- *	  lateweave_search: the whole source, exhaustive and exact.
+ *	  lateweave_search: the whole source, exhaustive and exact, or the most
+ *	  promising documents only.
  *
  * Documents are scored in file order, in blocks; a heap keeps the best k, so
  * memory is that of k results and one block, and spares the kernels documents
- * that cannot be among them.  Documents that have no
- * candidate codes are scored exactly whatever `candidates` says, and no store has any;
- * nor has a section file, whose rows a kernel of its own searches.
+ * that cannot be among them.  With candidates the same is done for these, and for
+ * all documents of which it is not known how promising they are.  The rows of a
+ * section file are searched by a kernel of their own, always all of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +21,7 @@
 #include "utils/float.h"
 
 #include "compat.h"
+#include "server/candidates.h"
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/scoring.h"
@@ -106,8 +108,9 @@ flush(Search *search, const LwPlace *places, int count)
 		offer(search, places[i], scores[i]);
 }
 
+/* Scores all documents but those of some segments; skip is NULL for none. */
 static void
-scan(Search *search)
+scan(Search *search, const bool *skip)
 {
 	LwView	   *view = search->view;
 	LwPlace		places[BLOCK];
@@ -118,6 +121,8 @@ scan(Search *search)
 	{
 		const uint8_t *hidden = view->hidden[place.segment];
 
+		if (skip != NULL && skip[place.segment])
+			continue;
 		for (place.row = 0; place.row < view->segments[place.segment]->documents; place.row++)
 		{
 			if (lw_bit(hidden, place.row))
@@ -131,6 +136,35 @@ scan(Search *search)
 		}
 	}
 	flush(search, places, count);
+}
+
+/* For qsort: as they lie in the files. */
+static int
+compare_places(const void *a, const void *b)
+{
+	const LwPlace *x = a;
+	const LwPlace *y = b;
+
+	if (x->segment != y->segment)
+		return x->segment < y->segment ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Scores the n most promising documents; false when that is not known of any. */
+static bool
+scan_candidates(Search *search, size_t n)
+{
+	LwCandidates candidates;
+	size_t		done;
+
+	if (!lw_candidates_find(search->view, search->query, n, &candidates))
+		return false;
+	qsort(candidates.places, candidates.count, sizeof(LwPlace), compare_places);
+	for (done = 0; done < candidates.count; done += BLOCK)
+		flush(search, candidates.places + done, (int) Min(BLOCK, candidates.count - done));
+	scan(search, candidates.coded);
+	lw_candidates_report(search->view, candidates.count + candidates.uncoded);
+	return true;
 }
 
 /* Writes the heap out, the worst first, by filling the ranks from the end. */
@@ -163,9 +197,9 @@ return_best(Search *search, ReturnSetInfo *result)
 	lw_check_faults(view);
 }
 
-/* The best k documents of a store. */
+/* The best k documents of a store: of all, or of so many candidates. */
 static void
-search_store(const LwScorer *scorer, int k, ReturnSetInfo *result)
+search_store(const LwScorer *scorer, int k, int candidates, ReturnSetInfo *result)
 {
 	Search		search;
 	LwError		error;
@@ -179,7 +213,8 @@ search_store(const LwScorer *scorer, int k, ReturnSetInfo *result)
 	if (search.k == 0)
 		return;
 	search.heap = binaryheap_allocate((int) search.k, heap_compare, search.view);
-	scan(&search);
+	if (candidates == 0 || !scan_candidates(&search, (size_t) Max(k, candidates)))
+		scan(&search, NULL);
 	lw_report_kernel_time(search.view->directory);
 	return_best(&search, result);
 }
@@ -221,6 +256,7 @@ lateweave_search(PG_FUNCTION_ARGS)
 {
 	LwScorer	scorer;
 	int			k;
+	int			candidates = lw_candidates_setting;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
@@ -230,16 +266,18 @@ lateweave_search(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("k must be at least 1, not %d", k)));
-	if (!PG_ARGISNULL(3) && PG_GETARG_INT32(3) < 0)
+	if (!PG_ARGISNULL(3))
+		candidates = PG_GETARG_INT32(3);
+	if (candidates < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("candidates must not be negative, but is %d", PG_GETARG_INT32(3))));
+				 errmsg("candidates must not be negative, but is %d", candidates)));
 	lw_scorer_begin(&scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
 					PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4), !PG_ARGISNULL(4));
 	lw_stat_scored->scores++;
 	if (scorer.content.section != NULL)
 		search_section(&scorer, k, (ReturnSetInfo *) fcinfo->resultinfo);
 	else
-		search_store(&scorer, k, (ReturnSetInfo *) fcinfo->resultinfo);
+		search_store(&scorer, k, candidates, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -30,7 +30,7 @@
 
 LwDerivedSettings lw_derived_settings;
 
-static const char *const kind_names[LW_DERIVED_KINDS] = {"segment", "chunks", "checks"};
+static const char *const kind_names[LW_DERIVED_KINDS] = {"segment", "chunks", "checks", "codes", "trained"};
 
 #define NANOSECONDS INT64_C(1000000000)
 #define SETTLE_PAUSE 5000000	/* ns */
@@ -102,10 +102,16 @@ lw_derived_settled(const LwDerivedKey *key, bool wait)
 	return true;
 }
 
+const char *
+lw_derived_directory(LwDerivedKind kind)
+{
+	return kind == LW_DERIVED_TRAINED ? lw_derived_settings.trained : lw_derived_settings.directory;
+}
+
 void
 lw_derived_path(char path[LW_PATH_SIZE], const LwDerivedKey *key, const char *suffix)
 {
-	snprintf(path, LW_PATH_SIZE, "%s/%s-%0*" PRIx64 "%s", lw_derived_settings.directory, kind_names[key->kind],
+	snprintf(path, LW_PATH_SIZE, "%s/%s-%0*" PRIx64 "%s", lw_derived_directory((LwDerivedKind) key->kind), kind_names[key->kind],
 			 DIGITS, hash_bytes_extended((const unsigned char *) key, sizeof(*key), 0), suffix);
 }
 
@@ -174,6 +180,21 @@ unmap(LwDerived *file)
 	free(file);
 }
 
+bool
+lw_derived_stat(const LwDerivedKey *key, LwFileIdentity *identity)
+{
+	char		path[LW_PATH_SIZE];
+	struct stat status;
+
+	if (lw_derived_directory((LwDerivedKind) key->kind) == NULL)
+		return false;
+	lw_derived_path(path, key, "");
+	if (stat(path, &status) != 0)
+		return false;
+	*identity = identify(&status);
+	return true;
+}
+
 LwDerived *
 lw_derived_open(const LwDerivedKey *key)
 {
@@ -182,7 +203,7 @@ lw_derived_open(const LwDerivedKey *key)
 	LwError		ignored;
 	struct stat status;
 
-	if (lw_derived_settings.directory == NULL)
+	if (lw_derived_directory((LwDerivedKind) key->kind) == NULL)
 		return NULL;
 	file = calloc(1, sizeof(LwDerived));
 	if (file == NULL)
@@ -193,7 +214,7 @@ lw_derived_open(const LwDerivedKey *key)
 		free(file);
 		return NULL;
 	}
-	file->inode = status.st_ino;
+	file->identity = identify(&status);
 	if (!read_header(file, key))
 	{
 		unmap(file);
@@ -220,7 +241,7 @@ lw_derived_close(LwDerived *file)
 {
 	if (file == NULL)
 		return;
-	if (is_gone(file->owner_path, &file->owner))
+	if (file->owner.inode != 0 && is_gone(file->owner_path, &file->owner))
 		lw_derived_discard(file);
 	unmap(file);
 }
@@ -252,7 +273,7 @@ lw_derived_discard(const LwDerived *file)
 {
 	struct stat status;
 
-	if (lstat(file->map->path, &status) == 0 && status.st_ino == file->inode)
+	if (lstat(file->map->path, &status) == 0 && status.st_ino == file->identity.inode)
 		unlink(file->map->path);
 }
 
@@ -261,7 +282,7 @@ lw_derived_remove(const LwDerivedKey *key)
 {
 	char		path[LW_PATH_SIZE];
 
-	if (lw_derived_settings.directory == NULL)
+	if (lw_derived_directory((LwDerivedKind) key->kind) == NULL)
 		return;
 	lw_derived_path(path, key, "");
 	unlink(path);

@@ -13,6 +13,10 @@
  *
  * Nothing here fails for want of a derived file: callers then compute.
  *
+ * What was trained is no cache: to train again is somebody's decision, and
+ * takes long.  Its file has this form, too, but belongs to a store_id and to no
+ * files, lies in a directory of its own, and is removed only when it is asked for.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef LW_STORE_DERIVED_H
@@ -35,7 +39,8 @@
 typedef struct LwDerivedSettings
 {
 	const char *directory;		/* absolute; NULL: no derived files are read or written */
-	mode_t		directory_mode; /* of it and the one it lies in, should they have to be made */
+	const char *trained;		/* the same for what was trained */
+	mode_t		directory_mode; /* of these and the one they lie in, should they have to be made */
 	mode_t		file_mode;
 	const LwStop *stop;			/* asked while another process is waited for; may be NULL */
 	bool		passive;		/* for now none is made, and nobody waited for */
@@ -48,6 +53,8 @@ typedef enum LwDerivedKind
 	LW_DERIVED_SEGMENT,			/* ids of a segment of a store */
 	LW_DERIVED_CHUNKS,			/* ids of a section file's chunks */
 	LW_DERIVED_CHECKS,			/* what was checked in a section file */
+	LW_DERIVED_CODES,			/* centroids of a segment's documents */
+	LW_DERIVED_TRAINED,			/* the centroids of a store */
 	LW_DERIVED_KINDS
 } LwDerivedKind;
 
@@ -94,10 +101,13 @@ typedef struct LwDerived
 	LwDerivedPart parts[LW_DERIVED_PARTS];	/* each begins a page; unchecked until lw_derived_touch */
 	size_t		data_at;		/* where the blocks begin */
 	uint8_t    *checked;		/* a bit a block */
-	LwFileIdentity owner;		/* key.files[0], and where it lies */
+	LwFileIdentity owner;		/* key.files[0], and where it lies; zeros when it belongs to no file */
 	char	   *owner_path;
-	ino_t		inode;			/* of the derived file */
+	LwFileIdentity identity;	/* of the derived file */
 } LwDerived;
+
+/* The identity of the derived file of a key as it is now; false when there is none. */
+extern bool lw_derived_stat(const LwDerivedKey *key, LwFileIdentity *identity);
 
 /* The derived file of a key, or NULL when there is none that is whole, as far as its header says. */
 extern LwDerived *lw_derived_open(const LwDerivedKey *key);
@@ -117,12 +127,13 @@ typedef struct LwDerivedBuild LwDerivedBuild;
  * Takes the right to write the derived file of a key, waiting for the process
  * that has it when `wait` is set; afterwards look once more whether there is
  * one.  *build is NULL when it cannot be had: the directory is not writable,
- * for one.  `path` is where key->files[0] lies.  LW_CANCELLED at worst.
+ * for one.  `path` is where key->files[0] lies, or for what was trained the
+ * store.  LW_CANCELLED at worst.
  */
 extern LwStatus lw_derived_begin(const LwDerivedKey *key, const char *path, bool wait,
 								 LwDerivedBuild **build, LwError *error);
 
-/* Writes the file and opens it; NULL when that fails.  Frees the build, as the next does. */
+/* Writes the file, durably if it was trained, and opens it; NULL when that fails.  Frees the build, as the next does. */
 extern LwDerived *lw_derived_finish(LwDerivedBuild *build, const uint64_t values[LW_DERIVED_VALUES],
 									const LwDerivedPart parts[LW_DERIVED_PARTS]);
 extern void lw_derived_abandon(LwDerivedBuild *build);

@@ -35,6 +35,9 @@ typedef struct LwDerivedHeader
 	uint32_t	checksum;		/* of all before it */
 } LwDerivedHeader;
 
+/* Where files of a kind lie; NULL: there are to be none. */
+extern const char *lw_derived_directory(LwDerivedKind kind);
+
 /* The path of a key's file. */
 extern void lw_derived_path(char path[LW_PATH_SIZE], const LwDerivedKey *key, const char *suffix);
 

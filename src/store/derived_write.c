@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "derived_file.h"
+#include "files.h"
 
 #define MAX_ATTEMPTS 100
 #define POLL_NS 5000000			/* between two looks whether the lock is free */
@@ -32,32 +33,32 @@ struct LwDerivedBuild
 	int			fd;
 };
 
-/* Makes the directory and the one it lies in. */
+/* Makes a directory and the one it lies in. */
 static bool
-make_directory(void)
+make_directory(const char *directory)
 {
 	char		parent[LW_PATH_SIZE];
 	char	   *slash;
 
-	if (mkdir(lw_derived_settings.directory, lw_derived_settings.directory_mode) == 0)
+	if (mkdir(directory, lw_derived_settings.directory_mode) == 0)
 		return true;
-	snprintf(parent, sizeof(parent), "%s", lw_derived_settings.directory);
+	snprintf(parent, sizeof(parent), "%s", directory);
 	slash = strrchr(parent, '/');
 	if (errno != ENOENT || slash == NULL || slash == parent)
 		return errno == EEXIST;
 	*slash = '\0';
 	if (mkdir(parent, lw_derived_settings.directory_mode) != 0 && errno != EEXIST)
 		return false;
-	return mkdir(lw_derived_settings.directory, lw_derived_settings.directory_mode) == 0 || errno == EEXIST;
+	return mkdir(directory, lw_derived_settings.directory_mode) == 0 || errno == EEXIST;
 }
 
 static int
-open_new(const char *path)
+open_new(const char *directory, const char *path)
 {
 	const int	flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
 	int			fd = open(path, flags, lw_derived_settings.file_mode);
 
-	if (fd < 0 && errno == ENOENT && make_directory())
+	if (fd < 0 && errno == ENOENT && make_directory(directory))
 		fd = open(path, flags, lw_derived_settings.file_mode);
 	return fd;
 }
@@ -93,13 +94,14 @@ is_at(int fd, const char *path)
 LwStatus
 lw_derived_begin(const LwDerivedKey *key, const char *path, bool wait, LwDerivedBuild **result, LwError *error)
 {
+	const char *directory = lw_derived_directory((LwDerivedKind) key->kind);
 	LwDerivedBuild *build;
 	int			attempt;
 	bool		locked;
 	LwStatus	status;
 
 	*result = NULL;
-	if (lw_derived_settings.directory == NULL || lw_derived_settings.passive || path[0] != '/' || strlen(path) >= LW_PATH_SIZE)
+	if (directory == NULL || lw_derived_settings.passive || path[0] != '/' || strlen(path) >= LW_PATH_SIZE)
 		return LW_OK;
 	build = calloc(1, sizeof(LwDerivedBuild));
 	if (build == NULL)
@@ -109,7 +111,7 @@ lw_derived_begin(const LwDerivedKey *key, const char *path, bool wait, LwDerived
 	lw_derived_path(build->path, key, LW_DERIVED_NEW);
 	for (attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
-		build->fd = open_new(build->path);
+		build->fd = open_new(directory, build->path);
 		if (build->fd < 0)
 			break;
 		status = lock(build->fd, wait, &locked, error);
@@ -242,7 +244,9 @@ lw_derived_finish(LwDerivedBuild *build, const uint64_t values[LW_DERIVED_VALUES
 	char		path[LW_PATH_SIZE];
 	LwDerived  *file;
 	uint32_t   *sums;
+	bool		lasting = build->key.kind == LW_DERIVED_TRAINED;
 	bool		written;
+	LwError		ignored;
 	int			i;
 
 	memset(&header, 0, sizeof(header));
@@ -255,7 +259,9 @@ lw_derived_finish(LwDerivedBuild *build, const uint64_t values[LW_DERIVED_VALUES
 	lay_out(&header, sizes);
 	sums = calloc(header.blocks + 1, sizeof(uint32_t));
 	lw_derived_path(path, &build->key, "");
-	written = sums != NULL && write_file(build->fd, &header, parts, sums) && rename(build->path, path) == 0;
+	written = sums != NULL && write_file(build->fd, &header, parts, sums) &&
+		(!lasting || lw_file_sync(build->fd, &ignored) == LW_OK) && rename(build->path, path) == 0 &&
+		(!lasting || lw_parent_sync(path, &ignored) == LW_OK);
 	free(sums);
 	if (!written)
 	{

@@ -181,7 +181,7 @@ open_segment(int dirfd, const char *directory, const LwManifest *manifest, LwSeg
 {
 	LwDerivedIds derived = {0};
 	LwDerivedBuild *build = NULL;
-	LwDerivedKey seen;
+	LwDerivedKey *seen = &segment->files;
 	LwMap	   *json = NULL;
 	char		name[LW_NAME_SIZE];
 	LwStatus	status = LW_OK;
@@ -197,10 +197,10 @@ open_segment(int dirfd, const char *directory, const LwManifest *manifest, LwSeg
 			build = NULL;
 		}
 	}
-	lw_derived_key(&seen, LW_DERIVED_SEGMENT, segment->id, manifest->store_id.data, manifest->store_id.size);
+	lw_derived_key(seen, LW_DERIVED_SEGMENT, segment->id, manifest->store_id.data, manifest->store_id.size);
 	if (status == LW_OK)
-		status = open_files(dirfd, directory, manifest, derived.file != NULL, segment, report, &seen, &json, error);
-	*changed = status == LW_OK && key != NULL && memcmp(&seen, key, sizeof(seen)) != 0;
+		status = open_files(dirfd, directory, manifest, derived.file != NULL, segment, report, seen, &json, error);
+	*changed = status == LW_OK && key != NULL && memcmp(seen, key, sizeof(*seen)) != 0;
 	if (build != NULL && status == LW_OK && !*changed)
 		lw_derived_ids_write(build, &segment->ids, &segment->idmap, NULL, segment->unnameable, &derived);
 	else
@@ -223,6 +223,7 @@ close_segment(LwSegment *segment)
 	lw_ids_free(&segment->ids);
 	lw_idmap_free(&segment->idmap);
 	lw_segment_ids_free(segment->kept);
+	lw_derived_close(segment->codes);
 	lw_map_close(segment->offsets_map);
 	lw_map_close(segment->rows_map);
 	lw_map_close(segment->scales_map);
@@ -391,6 +392,8 @@ lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS])
 		maps[count++] = segment->scales_map;
 	if (segment->kept != NULL && !segment->kept->computed)
 		maps[count++] = segment->kept->derived.file->map;
+	if (segment->codes != NULL)
+		maps[count++] = segment->codes->map;
 	return count;
 }
 

@@ -13,8 +13,8 @@
 #include "format/ids.h"
 #include "format/manifest.h"
 #include "kernel/maxsim.h"
+#include "derived.h"
 #include "idmap.h"
-#include "map.h"
 
 typedef struct LwSegment
 {
@@ -34,6 +34,9 @@ typedef struct LwSegment
 	const uint64_t *offsets;	/* into the maps, past the headers */
 	const char *rows;
 	const float *scales;
+	LwDerivedKey files;			/* what the files were when they were mapped, in their order; of a segment without files none */
+	LwDerived  *codes;			/* centroids of its documents (store/candidates.h), or NULL */
+	LwFileIdentity codes_of;	/* the training by which they are */
 } LwSegment;
 
 typedef struct LwTombstones
@@ -87,9 +90,9 @@ extern void lw_tombstones_release(LwTombstones *tombstones);
 extern LwStatus lw_segment_document(const LwSegment *segment, uint64_t row,
 									LwDocument *document, LwError *error);
 
-#define LW_SEGMENT_MAPS 4
+#define LW_SEGMENT_MAPS 5
 
-/* The maps that reading its documents reads, its derived file among them; returns how many. */
+/* The maps that reading its documents reads, its derived files among them; returns how many. */
 extern int	lw_segment_maps(const LwSegment *segment, const LwMap *maps[LW_SEGMENT_MAPS]);
 
 /* LW_TRUNCATED when one of its maps faulted; also what else kept ids from being read. */

@@ -556,7 +556,7 @@ test_once(void)
 			if (fork() == 0)
 			{
 				LwSegment  *segment = open_segment();
-				ino_t		inode = segment->kept == NULL || wrong_answers(segment) > 0 ? 0 : segment->kept->derived.file->inode;
+				ino_t		inode = segment->kept == NULL || wrong_answers(segment) > 0 ? 0 : segment->kept->derived.file->identity.inode;
 
 				_exit(write(pipes[1], &inode, sizeof(inode)) != (ssize_t) sizeof(inode));
 			}
