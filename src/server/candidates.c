@@ -84,6 +84,18 @@ table_memory(size_t size)
 	return (void *) TYPEALIGN(ALIGNMENT, memory);
 }
 
+/* For qsort: as they lie in the files. */
+static int
+compare_places(const void *a, const void *b)
+{
+	const LwPlace *x = a;
+	const LwPlace *y = b;
+
+	if (x->segment != y->segment)
+		return x->segment < y->segment ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
 bool
 lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candidates)
 {
@@ -117,6 +129,7 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 	candidates->places = palloc_extended(mul_size(sizeof(LwPlace), best.count + 1), MCXT_ALLOC_HUGE);
 	for (i = 0; i < best.count; i++)
 		candidates->places[i] = (LwPlace) {best.hits[i].segment, best.hits[i].row};
+	qsort(candidates->places, candidates->count, sizeof(LwPlace), compare_places);
 	pfree(best.hits);
 	candidates->uncoded = lw_codes_missing(view, training);
 	return true;
