@@ -45,6 +45,9 @@ PG_FUNCTION_INFO_V1(maxsim_support);
  */
 #define MULTIPLICATIONS_PER_OPERATOR 1000.0
 
+/* What a call costs besides, in operators: the pin, the packed query and the document are found. */
+#define OPERATORS_PER_CALL 150
+
 static Const *
 constant_argument(List *arguments, int position)
 {
@@ -230,7 +233,8 @@ answer(Node *request, double rows, double documents, const LwCall *call)
 	if (IsA(request, SupportRequestCost))
 	{
 		((SupportRequestCost *) request)->startup = 0;
-		((SupportRequestCost *) request)->per_tuple = Max(1, documents) * lw_score_cost(call);
+		((SupportRequestCost *) request)->per_tuple = Max(1, documents) * lw_score_cost(call) +
+			OPERATORS_PER_CALL * cpu_operator_cost;
 		return request;
 	}
 	return NULL;
