@@ -61,7 +61,8 @@ constant_argument(List *arguments, int position)
 	return (Const *) node;
 }
 
-static void
+/* Whether it tells anything: an empty store may just not have been looked at since it was filled. */
+static bool
 look_at_source(LwContent content, LwCall *call)
 {
 	double		documents = 0;
@@ -73,16 +74,19 @@ look_at_source(LwContent content, LwCall *call)
 		call->documents = content.section->file->rows;
 		call->document_tokens = 1;
 		call->dimension = content.section->file->dimension;
-		return;
+		return call->documents > 0;
 	}
 	for (i = 0; i < content.view->manifest.nsegments; i++)
 	{
 		documents += content.view->manifest.segments[i].documents;
 		tokens += content.view->manifest.segments[i].tokens;
 	}
+	if (documents == 0)
+		return false;
 	call->documents = documents;
-	call->document_tokens = documents > 0 ? tokens / documents : 1;
+	call->document_tokens = tokens / documents;
 	call->dimension = content.view->manifest.dimension;
+	return true;
 }
 
 /* The call's arguments, whichever node it is; NIL when it is neither function nor operator. */
@@ -107,10 +111,7 @@ look_at_relation(Oid relid, LwCall *call)
 		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		return false;
 	/* A broken source is an error of the execution, not of the planner. */
-	if (!lw_source_last_content(lw_source_lookup(relid), &content))
-		return false;
-	look_at_source(content, call);
-	return true;
+	return lw_source_last_content(lw_source_lookup(relid), &content) && look_at_source(content, call);
 }
 
 /* Looks at a constant query, of either type; the source that it names, or InvalidOid. */
