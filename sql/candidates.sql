@@ -115,8 +115,21 @@ INSERT INTO s SELECT 'mine', q FROM queries WHERE id = 6;
 INSERT INTO t VALUES ('mine', 100004);
 SELECT r.n, r.place FROM queries, LATERAL ranked(q, 'true', 1) r WHERE queries.id = 6;
 ROLLBACK;
+-- what is ranked costs less than what is scored, also for lateweave_search
+CREATE FUNCTION cost(statement text) RETURNS numeric LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || statement INTO plan;
+	RETURN plan->0->'Plan'->'Total Cost';
+END $$;
+SELECT format('SELECT n FROM t ORDER BY id @# maxsim_query(''s'', %L) LIMIT 1', array_fill(1, ARRAY[32, 12])::real[]::multivector) AS scan,
+	format('SELECT * FROM lateweave_search(''s'', %L, 10, %%s)', array_fill(1, ARRAY[32, 12])::real[]::multivector) AS search \gset
+CREATE TEMP TABLE costs AS SELECT cost(:'scan') AS candidates, cost(format(:'search', 6)) AS search;
+ALTER INDEX t_exact SET (candidates = 0);
+SELECT candidates * 2 < cost(:'scan') AS scan, search * 5 < cost(format(:'search', 0)) AS search FROM costs;
 DROP TABLE t;
-DROP FUNCTION ranked, plan;
+DROP FUNCTION ranked, plan, cost;
 
 -- of one's own number, anew, forgotten
 SELECT centroids, tokens_sampled, segments FROM lateweave_train('s', 100);

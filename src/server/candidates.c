@@ -218,6 +218,19 @@ lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void))
 	return made;
 }
 
+uint64
+lw_candidates_coded(const LwView *view)
+{
+	const LwTraining *training = lw_training_get(view);
+	uint64		documents = 0;
+	size_t		i;
+
+	for (i = 0; training != NULL && i < view->manifest.nsegments; i++)
+		if (lw_codes_open(view->segments[i], training))
+			documents += view->segments[i]->documents;
+	return documents;
+}
+
 bool
 lw_candidates_wanted(const LwView *view)
 {

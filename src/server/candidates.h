@@ -60,6 +60,9 @@ extern void lw_candidates_forget(const LwView *view);
  */
 extern uint64 lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void));
 
+/* Documents, hidden ones too, in segments that have codes. */
+extern uint64 lw_candidates_coded(const LwView *view);
+
 /* Whether segments that could have codes have none, although the store has centroids. */
 extern bool lw_candidates_wanted(const LwView *view);
 

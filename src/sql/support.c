@@ -19,6 +19,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
+#include "server/candidates.h"
 #include "server/source.h"
 #include "sql/multivector.h"
 #include "sql/support.h"
@@ -44,6 +45,9 @@ PG_FUNCTION_INFO_V1(maxsim_support);
  * of them in a nanosecond; an operator of the executor takes some 10 ns.
  */
 #define MULTIPLICATIONS_PER_OPERATOR 1000.0
+
+/* So many documents are ranked by their centroids while one is scored. */
+#define RANKED_PER_SCORE 30.0
 
 /* What a call costs besides, in operators: the pin, the packed query and the document are found. */
 #define OPERATORS_PER_CALL 150
@@ -84,6 +88,7 @@ look_at_source(LwContent content, LwCall *call)
 	if (documents == 0)
 		return false;
 	call->documents = documents;
+	call->coded = (double) lw_candidates_coded(content.view);
 	call->document_tokens = tokens / documents;
 	call->dimension = content.view->manifest.dimension;
 	return true;
@@ -135,6 +140,7 @@ assume_defaults(LwCall *call)
 	call->document_tokens = DEFAULT_DOCUMENT_TOKENS;
 	call->dimension = DEFAULT_DIMENSION;
 	call->documents = 1000;
+	call->coded = 0;
 }
 
 /* Looks at a constant query and at the manifest of a constant source. */
@@ -192,6 +198,14 @@ lw_source_documents(Oid source)
 	LwCall		call;
 
 	return look_at_relation(source, &call) ? call.documents : -1;
+}
+
+double
+lw_documents_scored(const LwCall *call, int candidates)
+{
+	if (candidates <= 0 || call->coded <= candidates)
+		return call->documents;
+	return Min(call->documents, call->documents - call->coded + candidates + call->coded / RANKED_PER_SCORE);
 }
 
 Cost
@@ -328,12 +342,16 @@ lateweave_search_support(PG_FUNCTION_ARGS)
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
+	Const	   *constant;
+	double		documents;
 	LwCall		call;
 
 	if (arguments == NIL)
 		PG_RETURN_POINTER(NULL);
 	look_at_call(arguments, 0, 1, &call);
-	PG_RETURN_POINTER(answer(request, capped_by_k(call.documents, arguments, 2), call.documents, &call));
+	constant = constant_argument(arguments, 3);
+	documents = lw_documents_scored(&call, constant == NULL ? lw_candidates_setting : DatumGetInt32(constant->constvalue));
+	PG_RETURN_POINTER(answer(request, capped_by_k(call.documents, arguments, 2), documents, &call));
 }
 
 Datum
