@@ -18,6 +18,7 @@
 #include "server/error.h"
 #include "server/progress.h"
 #include "server/section.h"
+#include "server/stat.h"
 #include "store/candidates.h"
 
 #define ALIGNMENT 64
@@ -125,6 +126,8 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 void
 lw_candidates_report(const LwView *view, uint64 scored)
 {
+	lw_stat_scored->candidates += scored;
+	lw_stat_scored->approximate += scored < view->documents;
 	ereport(DEBUG1,
 			(errmsg_internal("\"%s\": approximate, " UINT64_FORMAT " of " UINT64_FORMAT " documents were scored exactly",
 							 view->directory, scored, view->documents)));

@@ -27,7 +27,6 @@
 
 /* Since the last lw_report_kernel_time. */
 static LwStatCounts reported;
-static uint64 reported_commit;
 
 void
 lw_check_dimension(const LwView *view, int dimension)
@@ -98,23 +97,21 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
 }
 
-/* Counts what was scored. */
+/* Counts what was scored; `nanoseconds` is 0 when that was not measured. */
 static void
-count_scored(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+count_scored(LwStatCounts *counts, const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
 {
-	size_t		bytes = tokens * view->segments[0]->row_size;
+	size_t		row_size = view->segments[0]->row_size;
 
 	if (view->manifest.encoding == LW_INT8)
-		bytes += tokens * sizeof(float4);
-	lw_stat_scored->documents += documents;
-	lw_stat_scored->tokens += tokens;
-	lw_stat_scored->bytes += bytes;
-	lw_stat_scored->nanoseconds += nanoseconds;
-	reported.documents += documents;
-	reported.tokens += tokens;
-	reported.bytes += bytes;
-	reported.nanoseconds += nanoseconds;
-	reported_commit = view->manifest.commit;
+		row_size += sizeof(float4);
+	counts->documents += documents;
+	counts->tokens += tokens;
+	counts->bytes += tokens * row_size;
+	counts->nanoseconds += nanoseconds;
+	counts->untimed += nanoseconds == 0 ? documents : 0;
+	counts->commit = view->manifest.commit;
+	counts->present = view->hidden == NULL ? 0 : view->documents;
 }
 
 /* Scores a block, the first of `count` documents; returns how many they were. */
@@ -150,7 +147,8 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 		INSTR_TIME_SUBTRACT(end, start);
 		nanoseconds = (uint64) (INSTR_TIME_GET_DOUBLE(end) * 1e9);
 	}
-	count_scored(view, n, tokens, nanoseconds);
+	count_scored(lw_stat_scored, view, n, tokens, nanoseconds);
+	count_scored(&reported, view, n, tokens, nanoseconds);
 	if (good < n)
 		lw_report_score_problem(view, places[good], problem);
 	lw_check_faults(view);
@@ -224,6 +222,6 @@ lw_report_kernel_time(const char *path)
 								 UINT64_FORMAT " tokens, " UINT64_FORMAT " bytes, commit " UINT64_FORMAT,
 								 path, reported.documents, reported.nanoseconds / 1e6,
 								 lw_kernel_names[lw_kernel_active()],
-								 reported.tokens, reported.bytes, reported_commit)));
+								 reported.tokens, reported.bytes, reported.commit)));
 	memset(&reported, 0, sizeof(reported));
 }
