@@ -117,10 +117,9 @@ count_scored(LwStatCounts *counts, const LwView *view, size_t documents, size_t 
 /* Scores a block, the first of `count` documents; returns how many they were. */
 static size_t
 score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-			float4 floor, float4 *scores)
+			bool timed, float4 floor, float4 *scores)
 {
 	LwDocument	documents[BLOCK_DOCUMENTS];
-	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
 	instr_time	start;
 	instr_time	end;
 	uint64		nanoseconds = 0;
@@ -155,9 +154,10 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 	return n;
 }
 
-void
-lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-				float4 floor, float4 *scores)
+/* As lw_score_places; measures the time when `timed` is set. */
+static void
+score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			 bool timed, float4 floor, float4 *scores)
 {
 	size_t		done = 0;
 
@@ -167,8 +167,15 @@ lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_
 	while (done < count)
 	{
 		CHECK_FOR_INTERRUPTS();
-		done += score_block(view, query, places + done, count - done, floor, scores + done);
+		done += score_block(view, query, places + done, count - done, timed, floor, scores + done);
 	}
+}
+
+void
+lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+				float4 floor, float4 *scores)
+{
+	score_places(view, query, places, count, true, floor, scores);
 }
 
 /* Puts the lowest score on top. */
@@ -185,16 +192,17 @@ void
 lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
 			  size_t k, float4 *scores)
 {
+	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
 	binaryheap *best;			/* the k best scores so far */
 	size_t		done;
 	size_t		i;
 
 	if (k >= count)
 	{
-		lw_score_places(view, query, places, count, -get_float4_infinity(), scores);
+		score_places(view, query, places, count, timed, -get_float4_infinity(), scores);
 		return;
 	}
-	lw_score_places(view, query, places, k, -get_float4_infinity(), scores);
+	score_places(view, query, places, k, timed, -get_float4_infinity(), scores);
 	best = binaryheap_allocate((int) k, compare_lowest, NULL);
 	for (i = 0; i < k; i++)
 		binaryheap_add_unordered(best, Float4GetDatum(scores[i]));
@@ -204,8 +212,8 @@ lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t 
 		size_t		end = Min(count, done + BLOCK_DOCUMENTS);
 
 		lw_read_ahead(view, places + end, count - end);
-		lw_score_places(view, query, places + done, end - done,
-						DatumGetFloat4(binaryheap_first(best)), scores + done);
+		score_places(view, query, places + done, end - done, timed,
+					 DatumGetFloat4(binaryheap_first(best)), scores + done);
 		for (i = done; i < end; i++)
 			if (scores[i] > DatumGetFloat4(binaryheap_first(best)))
 				binaryheap_replace_first(best, Float4GetDatum(scores[i]));
