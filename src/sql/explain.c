@@ -178,8 +178,7 @@ typedef struct Explained
 {
 	struct Explained *outer;	/* the one that called it */
 	ExplainState *es;
-	const char *text;			/* of the statement */
-	int			length;			/* of the output before */
+	const char *text;			/* of this very pointer: no statement that it calls has it */
 	Counted		counted;
 } Explained;
 
@@ -203,7 +202,6 @@ explain(Query *query, int cursor_options, IntoClause *into, ExplainState *es, co
 	this.outer = explained;
 	this.es = es;
 	this.text = text;
-	this.length = es->str->len;
 	count_now(&this.counted);
 	explained = &this;
 	PG_TRY();
@@ -217,11 +215,11 @@ explain(Query *query, int cursor_options, IntoClause *into, ExplainState *es, co
 	PG_END_TRY();
 }
 
-/* Ends a plan: that of a statement that is explained has been printed by now, those that it called had no output. */
+/* Ends a plan.  That of a statement that is explained has been printed by now. */
 static void
 end(QueryDesc *query)
 {
-	if (explained != NULL && explained->text == query->sourceText && explained->es->str->len > explained->length)
+	if (explained != NULL && explained->text == query->sourceText)
 		show_scored(&explained->counted, explained->es);
 	if (previous_end != NULL)
 		previous_end(query);
