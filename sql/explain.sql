@@ -37,7 +37,7 @@ DECLARE
 BEGIN
 	EXECUTE format('EXPLAIN (ANALYZE, FORMAT json, %s) %s', options, statement) INTO plan;
 	RETURN QUERY SELECT source - '{Kernel,Vector Store,Section File}'::text[] ||
-		CASE WHEN source ? 'Kernel Time' THEN '{"Kernel Time": "some"}' ELSE '{}' END::jsonb
+		coalesce((SELECT jsonb_object_agg(key, 'some') FROM jsonb_each(source) WHERE key ~ ' Time$'), '{}')
 		FROM jsonb_array_elements(plan) p, jsonb_array_elements(p -> 'Lateweave') source;
 END $$;
 

@@ -10,6 +10,7 @@
 #include <sys/time.h>
 
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "storage/procsignal.h"
 #include "utils/memutils.h"
 
@@ -92,11 +93,14 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 	size_t		size = training == NULL ? 0 : lw_table_size(training->centroids.count, lw_query_tokens(query));
 	LwCentroidTable table;
 	LwBest		best;
+	instr_time	start;
+	instr_time	time;
 	LwError		error;
 	size_t		i;
 
 	if (size == 0)
 		return false;
+	INSTR_TIME_SET_CURRENT(start);
 	error.path[0] = '\0';
 	if (lw_view_hidden(view, &error) != LW_OK)
 		lw_report(ERROR, &error);
@@ -120,6 +124,9 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 		candidates->places[i] = (LwPlace) {best.hits[i].segment, best.hits[i].row};
 	pfree(best.hits);
 	candidates->uncoded = lw_codes_missing(view, training);
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, start);
+	lw_stat_scored->choosing += (uint64) (INSTR_TIME_GET_DOUBLE(time) * 1e9);
 	return true;
 }
 

@@ -26,6 +26,7 @@ typedef struct LwStatCounts
 	uint64		nanoseconds;	/* in the kernel, as far as it was measured */
 	uint64		untimed;		/* documents of which it was not */
 	uint64		candidates;		/* documents that a caller or an approximate search chose to be scored */
+	uint64		choosing;		/* nanoseconds that the latter took to choose */
 	uint64		approximate;	/* times that a search left documents out */
 	uint64		reloads;		/* views that a session took up */
 	uint64		commits;		/* that were published */

@@ -88,6 +88,8 @@ show_source(const LwStatOfSource *scored, ExplainState *es)
 		ExplainPropertyUInteger("Documents Present", NULL, counts->present, es);
 	if (counts->candidates > 0)
 		ExplainPropertyUInteger("Candidates", NULL, counts->candidates, es);
+	if (es->timing && counts->choosing > 0)
+		ExplainPropertyFloat("Candidates Time", "ms", counts->choosing / 1e6, 3, es);
 	ExplainPropertyUInteger("Documents Scored", NULL, counts->documents, es);
 	ExplainPropertyUInteger("Tokens Scored", NULL, counts->tokens, es);
 	ExplainPropertyUInteger("Bytes Scored", NULL, counts->bytes, es);
