@@ -162,7 +162,7 @@ check(LwStatus status, const LwError *error)
 void
 lw_candidates_train(Oid relid, const LwView *view, uint32 centroids, LwTrainingResult *result)
 {
-	Teller		teller = {relid};
+	Teller		teller = {.relid = relid};
 	LwStop		stop = {asked, &teller};
 	LwLongWork	work = {&stop, tell, &teller};
 	const LwTraining *training;
@@ -196,7 +196,7 @@ lw_candidates_forget(const LwView *view)
 uint64
 lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void))
 {
-	Teller		teller = {relid, leave};
+	Teller		teller = {.relid = relid, .leave = leave};
 	LwStop		stop = {asked, &teller};
 	LwLongWork	work = {&stop, tell, &teller};
 	const LwTraining *training = lw_training_get(view);
