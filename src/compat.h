@@ -43,6 +43,7 @@
 #endif
 
 #if PG_VERSION_NUM >= 180000
+#include "commands/explain.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #define lw_vacuum_delay_point() vacuum_delay_point(true)
