@@ -42,13 +42,12 @@
 #define lw_estimate_array_length(root, array) ((double) estimate_array_length(array))
 #endif
 
-#if PG_VERSION_NUM >= 180000
 #include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #define lw_vacuum_delay_point() vacuum_delay_point(true)
 #else
-#include "commands/explain.h"
 #define lw_vacuum_delay_point() vacuum_delay_point()
 #define pg_noreturn pg_attribute_noreturn()
 #endif
