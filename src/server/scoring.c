@@ -97,21 +97,34 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
 }
 
-/* Counts what was scored; `nanoseconds` is 0 when that was not measured. */
+/* Adds documents of a view that were scored to other ones. */
 static void
-count_scored(LwStatCounts *counts, const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+add_scored(LwStatCounts *sum, const LwView *view, const LwStatCounts *counts)
 {
-	size_t		row_size = view->segments[0]->row_size;
+	sum->documents += counts->documents;
+	sum->tokens += counts->tokens;
+	sum->bytes += counts->bytes;
+	sum->nanoseconds += counts->nanoseconds;
+	sum->untimed += counts->untimed;
+	sum->commit = view->manifest.commit;
+	sum->present = view->hidden == NULL ? 0 : view->documents;
+}
 
+/* Counts a block; `nanoseconds` is 0 when they were not measured. */
+static void
+count_block(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+{
+	LwStatCounts counts = {0};
+
+	counts.documents = documents;
+	counts.tokens = tokens;
+	counts.bytes = tokens * view->segments[0]->row_size;
 	if (view->manifest.encoding == LW_INT8)
-		row_size += sizeof(float4);
-	counts->documents += documents;
-	counts->tokens += tokens;
-	counts->bytes += tokens * row_size;
-	counts->nanoseconds += nanoseconds;
-	counts->untimed += nanoseconds == 0 ? documents : 0;
-	counts->commit = view->manifest.commit;
-	counts->present = view->hidden == NULL ? 0 : view->documents;
+		counts.bytes += tokens * sizeof(float4);
+	counts.nanoseconds = nanoseconds;
+	counts.untimed = nanoseconds == 0 ? documents : 0;
+	add_scored(lw_stat_scored, view, &counts);
+	add_scored(&reported, view, &counts);
 }
 
 /* Scores a block, the first of `count` documents; returns how many they were. */
@@ -146,8 +159,7 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 		INSTR_TIME_SUBTRACT(end, start);
 		nanoseconds = (uint64) (INSTR_TIME_GET_DOUBLE(end) * 1e9);
 	}
-	count_scored(lw_stat_scored, view, n, tokens, nanoseconds);
-	count_scored(&reported, view, n, tokens, nanoseconds);
+	count_block(view, n, tokens, nanoseconds);
 	if (good < n)
 		lw_report_score_problem(view, places[good], problem);
 	lw_check_faults(view);

@@ -6,7 +6,7 @@
  * Functions and indexes have no place in a plan's output, so what was scored is shown
  * after the plan: for each source what the session had counted of it at the end of the
  * statement less what it had at the beginning, functions and triggers that the statement
- * called included.  Parallel workers score no sources.
+ * called included.  The workers of a parallel plan score no sources.
  *
  * Before PostgreSQL 18 the end of the executor is where a plan has been printed
  * but its group is still open.  There is no way there to come by the output of
