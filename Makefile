@@ -23,7 +23,7 @@ LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build
 	search spill layout manifest_text build_options build build_media build_finish indexes
 LW_SERVER = error ids idset path derived section area shared stat progress source pin prepared scoring candidates section_scoring section_search \
 	stage stage_bulk change judge pending publish wait registry recovery maintain upkeep launcher worker commit dropped fault
-LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
+LW_SQL = change chunk cite diff document explain fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
 	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \
 	stat store support sync train verify \
 	maintain prewarm estimate build build_row codec codec_text numbers
@@ -37,7 +37,7 @@ OBJS = src/lateweave.o \
 	$(LW_SQL:%=src/sql/%.o) \
 	$(LW_AM:%=src/am/%.o)
 
-REGRESS = multivector pgvector fdw score section codec change candidates am
+REGRESS = multivector pgvector fdw score section codec change candidates am explain
 REGRESS_OPTS = --encoding=UTF8
 ISOLATION = read-committed concurrent-changes publish-order publish-failure stores-and-cursors truncate compact
 ISOLATION_OPTS = --inputdir=$(srcdir)/test

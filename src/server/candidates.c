@@ -10,6 +10,7 @@
 #include <sys/time.h>
 
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "storage/procsignal.h"
 #include "utils/memutils.h"
 
@@ -18,6 +19,7 @@
 #include "server/error.h"
 #include "server/progress.h"
 #include "server/section.h"
+#include "server/stat.h"
 #include "store/candidates.h"
 
 #define ALIGNMENT 64
@@ -103,11 +105,14 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 	size_t		size = training == NULL ? 0 : lw_table_size(training->centroids.count, lw_query_tokens(query));
 	LwCentroidTable table;
 	LwBest		best;
+	instr_time	start;
+	instr_time	time;
 	LwError		error;
 	size_t		i;
 
 	if (size == 0)
 		return false;
+	INSTR_TIME_SET_CURRENT(start);
 	error.path[0] = '\0';
 	if (lw_view_hidden(view, &error) != LW_OK)
 		lw_report(ERROR, &error);
@@ -132,12 +137,17 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 	qsort(candidates->places, candidates->count, sizeof(LwPlace), compare_places);
 	pfree(best.hits);
 	candidates->uncoded = lw_codes_missing(view, training);
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, start);
+	lw_stat_scored->choosing += (uint64) (INSTR_TIME_GET_DOUBLE(time) * 1e9);
 	return true;
 }
 
 void
 lw_candidates_report(const LwView *view, uint64 scored)
 {
+	lw_stat_scored->candidates += scored;
+	lw_stat_scored->approximate += scored < view->documents;
 	ereport(DEBUG1,
 			(errmsg_internal("\"%s\": approximate, " UINT64_FORMAT " of " UINT64_FORMAT " documents were scored exactly",
 							 view->directory, scored, view->documents)));

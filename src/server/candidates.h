@@ -34,7 +34,7 @@ typedef struct LwCandidates
  */
 extern bool lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candidates);
 
-/* Says at DEBUG1 that an answer is approximate, and of how many documents. */
+/* Counts that an answer is approximate, and of how many documents, which it says at DEBUG1. */
 extern void lw_candidates_report(const LwView *view, uint64 scored);
 
 typedef struct LwTrainingResult
