@@ -38,6 +38,16 @@ typedef struct LwStageLevel
 	size_t		marks;			/* how many marks there were then */
 } LwStageLevel;
 
+/* What a transaction's changes up to `end` make of a view, laid over that or over the layer before. */
+typedef struct LwStageLayer
+{
+	size_t		end;
+	LwView	   *view;
+} LwStageLayer;
+
+/* Each is of at least twice the bytes of the one over it. */
+#define LW_STAGE_LAYERS 48
+
 /* The segments that are written to the pending directory, one at a time. */
 typedef struct LwStageBulk
 {
@@ -64,7 +74,6 @@ typedef struct LwStage
 	LwBuffer	changes;
 	LwChangeOrigin origin;		/* of the last append */
 	size_t		run;			/* where the last run of appends begins */
-	uint64		generation;		/* another one when the changes are */
 	int			nmarks;
 	int			marks_room;
 	LwStageMark *marks;
@@ -79,10 +88,14 @@ typedef struct LwStage
 	bool		written;		/* the intent is there */
 	LwIntent	intent;
 
-	/* the view with the changes of commands before `view_command` laid over `view_base` */
-	LwView	   *view;
+	/* views of the changes over `view_base`, so that a statement after a few changes more looks at those only */
 	LwView	   *view_base;
-	uint64		view_generation;
+	int			nlayers;
+	LwStageLayer layers[LW_STAGE_LAYERS];
+	size_t		least;			/* the fewest bytes of changes since the last layer was made */
+
+	/* what was given last: the changes of commands before `view_command`, InvalidCommandId when that is to be looked up */
+	LwView	   *view;
 	CommandId	view_command;
 } LwStage;
 
@@ -104,6 +117,9 @@ extern void lw_stage_begin_change(LwStage *stage);
 /* After something was added: ERROR when there was no room. */
 extern void lw_stage_end_change(LwStage *stage);
 
+/* Cuts the changes off at a record. */
+extern void lw_stage_cut(LwStage *stage, size_t size);
+
 /* Whether the last run of appends is so long that it, and what follows, goes to files. */
 extern bool lw_stage_spills(const LwStage *stage);
 
@@ -121,7 +137,7 @@ extern void lw_stage_release_bulk(LwStage *stage);
 
 /*
  * Lays the changes of commands before `command` (InvalidCommandId: all) over a view.
- * The stage keeps the result; `base` itself when there are none.
+ * The stage keeps the result until it gives another; `base` itself when there are none.
  */
 extern LwView *lw_stage_view(LwStage *stage, LwView *base, CommandId command);
 

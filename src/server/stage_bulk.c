@@ -188,7 +188,7 @@ write_run(LwStage *stage)
 	copy = MemoryContextAllocHuge(CurrentMemoryContext, run.size);
 	memcpy(copy, stage->changes.data + stage->run, run.size);
 	run.data = copy;
-	stage->changes.size = stage->run;
+	lw_stage_cut(stage, stage->run);
 	write_records(stage, run);
 	pfree(copy);
 }
