@@ -355,7 +355,8 @@ lw_stage_view(LwStage *stage, LwView *base, CommandId command)
 	/* later commands add nothing to it */
 	if (command != InvalidCommandId && stage->view_command == command && stage->view_base == base)
 		return stage->view;
-	lw_stage_end_bulk(stage);
+	if (command == InvalidCommandId || stage->bulk.command < command)
+		lw_stage_end_bulk(stage);
 	view = view_until(stage, base, changes_before(stage, command));
 	lw_view_retain(view);
 	lw_view_release(stage->view);

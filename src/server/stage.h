@@ -58,6 +58,8 @@ typedef struct LwStageBulk
 	bool		open;			/* one is being written: */
 	LwSegmentWriter writer;
 	struct lwidset_hash *ids; /* hashes of the ids in it */
+	CommandId	command;		/* that appended the last of them */
+	bool		of_one;			/* and all of them */
 } LwStageBulk;
 
 typedef struct LwStage
@@ -120,13 +122,10 @@ extern void lw_stage_end_change(LwStage *stage);
 /* Cuts the changes off at a record. */
 extern void lw_stage_cut(LwStage *stage, size_t size);
 
-/* Whether the last run of appends is so long that it, and what follows, goes to files. */
-extern bool lw_stage_spills(const LwStage *stage);
+/* Adds a document to the changes, or to a file when the last run of appends is too long for memory. */
+extern void lw_stage_append(LwStage *stage, LwString id, const float *values, size_t tokens);
 
-/* Appends to a file what would be a record of the changes; takes the last run there first. */
-extern void lw_stage_spill(LwStage *stage, LwString id, const float *values, size_t tokens);
-
-/* Ends the segment that is being written, if one is; the changes name it then. */
+/* Ends the segment that is being written, if one is; the changes name it then, before the last run. */
 extern void lw_stage_end_bulk(LwStage *stage);
 
 /* Gives the segment up that is being written. */
