@@ -631,6 +631,7 @@ BEGIN
 				PERFORM 1 / 0;
 			END IF;
 		EXCEPTION WHEN division_by_zero THEN
+			INSERT INTO calls VALUES ('late' || i, '[[1,1]]');
 		END;
 		SELECT count(*) INTO n FROM calls WHERE id = 'turn' || i;
 		IF n <> (i % 7 <> 0)::int THEN
@@ -638,7 +639,12 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
-SELECT count(*), count(*) FILTER (WHERE id LIKE 'turn%') AS turns FROM calls;
+SELECT count(*), count(*) FILTER (WHERE id LIKE 'turn%') AS turns, count(*) FILTER (WHERE id LIKE 'late%') AS late FROM calls;
+SELECT lateweave_append('calls', '{x}'::text[], ARRAY['[[1,0]]']::multivector[]);
+SELECT lateweave_append('calls', '{y}'::text[], ARRAY['[[2,0]]']::multivector[]);
+SELECT id, tokens FROM calls WHERE id IN ('x', 'y') ORDER BY id;
+SELECT lateweave_append('calls', '{y}'::text[], ARRAY['[[3,0]]']::multivector[]);
+SELECT id, tokens FROM calls WHERE id IN ('x', 'y') ORDER BY id;
 DECLARE before CURSOR FOR SELECT i, (SELECT count(*) FROM lateweave_fetch('calls', ARRAY[i])) FROM unnest('{turn100,new}'::text[]) i;
 INSERT INTO calls VALUES ('new', '[[1,1]]');
 DELETE FROM calls WHERE id = 'turn100';
