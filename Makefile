@@ -28,7 +28,7 @@ LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup f
 	stat store support sync train verify \
 	maintain prewarm estimate build build_row codec codec_text numbers
 
-LW_AM = build cost depend entry handler node options ranking scan tree vacuum validate
+LW_AM = build cost depend entry handler node options promising ranking scan tree vacuum validate
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \

@@ -84,6 +84,18 @@ table_memory(size_t size)
 	return (void *) TYPEALIGN(ALIGNMENT, memory);
 }
 
+/* For qsort: as they lie in the files. */
+static int
+compare_places(const void *a, const void *b)
+{
+	const LwPlace *x = a;
+	const LwPlace *y = b;
+
+	if (x->segment != y->segment)
+		return x->segment < y->segment ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
 bool
 lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candidates)
 {
@@ -117,6 +129,7 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 	candidates->places = palloc_extended(mul_size(sizeof(LwPlace), best.count + 1), MCXT_ALLOC_HUGE);
 	for (i = 0; i < best.count; i++)
 		candidates->places[i] = (LwPlace) {best.hits[i].segment, best.hits[i].row};
+	qsort(candidates->places, candidates->count, sizeof(LwPlace), compare_places);
 	pfree(best.hits);
 	candidates->uncoded = lw_codes_missing(view, training);
 	return true;
@@ -152,7 +165,7 @@ check(LwStatus status, const LwError *error)
 void
 lw_candidates_train(Oid relid, const LwView *view, uint32 centroids, LwTrainingResult *result)
 {
-	Teller		teller = {relid};
+	Teller		teller = {.relid = relid};
 	LwStop		stop = {asked, &teller};
 	LwLongWork	work = {&stop, tell, &teller};
 	const LwTraining *training;
@@ -186,7 +199,7 @@ lw_candidates_forget(const LwView *view)
 uint64
 lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void))
 {
-	Teller		teller = {relid, leave};
+	Teller		teller = {.relid = relid, .leave = leave};
 	LwStop		stop = {asked, &teller};
 	LwLongWork	work = {&stop, tell, &teller};
 	const LwTraining *training = lw_training_get(view);
@@ -203,6 +216,19 @@ lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void))
 	if (status != LW_OK && status != LW_CANCELLED)
 		lw_report(WARNING, &error);
 	return made;
+}
+
+uint64
+lw_candidates_coded(const LwView *view)
+{
+	const LwTraining *training = lw_training_get(view);
+	uint64		documents = 0;
+	size_t		i;
+
+	for (i = 0; training != NULL && i < view->manifest.nsegments; i++)
+		if (lw_codes_open(view->segments[i], training))
+			documents += view->segments[i]->documents;
+	return documents;
 }
 
 bool
