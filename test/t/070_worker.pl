@@ -226,6 +226,17 @@ subtest 'called during a visit' => sub {
 	my $at = $in->query("SELECT lateweave_as_of('quick')");
 	close $lock;
 	ok($node->poll_query_until('called', "SELECT lateweave_as_of('quick') > '$at'"), 'another begins at once when it ends');
+
+	# after 10 s a commit leaves the changes of a locked store, and only those, for later
+	if ($ENV{LATEWEAVE_LONG})
+	{
+		create_store($in, 'other');
+		$lock = lock_store($path);
+		my (undef, $said) = $in->send('BEGIN; ' . join('', map { sprintf("$append;", $_) } 'slow', 'other') . 'COMMIT');
+		like($said, qr{^WARNING:  .*changes of "\Q$path\E" are not published yet$}m, 'who waits for a store gives up');
+		is(scalar(() = $said =~ /WARNING:/g), 1, 'that one alone');
+		close $lock;
+	}
 	$in->quit;
 };
 
