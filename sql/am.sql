@@ -173,6 +173,20 @@ MOVE ALL FROM a;
 MOVE ALL FROM b;
 COMMIT;
 
+-- no parallel worker scans it, for it has neither the statement's view nor the transaction's changes
+CREATE TABLE counted AS SELECT generate_series(1, 3000) AS n;
+ANALYZE counted;
+BEGIN;
+SET LOCAL seq_page_cost = 20000;
+SET LOCAL random_page_cost = 0;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL enable_material = off;
+SELECT bool_or(p LIKE '%Parallel%') AND bool_or(p LIKE '%rows_id%') AS in_worker, count(*) > 2 AS has_plan
+	FROM plan('SELECT n, key FROM counted LEFT JOIN rows ON n < part ORDER BY id @# maxsim_query(''docs'', ''[[1,2,3,4]]'')') p;
+COMMIT;
+
 -- Types of ids; an expression; a part of the rows; UNLOGGED; a partitioned table
 
 CREATE TABLE typed (key serial, a smallint, b integer, c bigint, d varchar(40), e uuid);

@@ -56,6 +56,8 @@ lw_index_cost(PlannerInfo *root, IndexPath *path, double loops, Cost *startup, C
 	*selectivity = 1;
 	*correlation = 0;
 	*pages = index->pages;
+	/* the server looks whether the conditions of a scan are PARALLEL SAFE, but not at its order, which is RESTRICTED */
+	path->path.parallel_safe = false;
 
 	/* Rows come in the order of one query, and of nothing else. */
 	if (list_length(path->indexorderbys) != 1)
