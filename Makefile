@@ -60,7 +60,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 # These run before PGXS is there: they install it and call make again.
-SETUP_GOALS = check check-versions check-quality demo demo-stop bench
+SETUP_GOALS = check check-versions check-quality demo demo-stop bench bench-index
 OTHER_GOALS = $(filter-out $(SETUP_GOALS),$(MAKECMDGOALS))
 
 ifneq ($(filter $(SETUP_GOALS),$(MAKECMDGOALS)),)
@@ -80,6 +80,8 @@ demo-stop:
 	test/demo.sh stop
 bench:
 	test/bench.sh
+bench-index:
+	test/bench_index.sh
 $(OTHER_GOALS):
 	$(MAKE) $@
 

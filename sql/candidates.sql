@@ -127,7 +127,7 @@ SELECT format('SELECT n FROM t ORDER BY id @# maxsim_query(''s'', %L) LIMIT 1', 
 	format('SELECT * FROM lateweave_search(''s'', %L, 10, %%s)', array_fill(1, ARRAY[32, 12])::real[]::multivector) AS search \gset
 CREATE TEMP TABLE costs AS SELECT cost(:'scan') AS candidates, cost(format(:'search', 6)) AS search;
 ALTER INDEX t_exact SET (candidates = 0);
-SELECT candidates * 2 < cost(:'scan') AS scan, search * 5 < cost(format(:'search', 0)) AS search FROM costs;
+SELECT candidates * 2 < cost(:'scan') AS scan, search * 3 < cost(format(:'search', 0)) AS search FROM costs;
 DROP TABLE t;
 DROP FUNCTION ranked, plan, cost;
 

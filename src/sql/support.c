@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -46,8 +48,12 @@ PG_FUNCTION_INFO_V1(maxsim_support);
  */
 #define MULTIPLICATIONS_PER_OPERATOR 1000.0
 
-/* So many documents are ranked by their centroids while one is scored. */
-#define RANKED_PER_SCORE 30.0
+/*
+ * So many tokens of documents are ranked by their centroids for the cost of one operator,
+ * for the tokens of the query that go into one group.
+ */
+#define TOKENS_RANKED_PER_OPERATOR 6.0
+#define QUERY_TOKENS_RANKED 32
 
 /* What a call costs besides, in operators: the pin, the packed query and the document are found. */
 #define OPERATORS_PER_CALL 150
@@ -203,9 +209,13 @@ lw_source_documents(Oid source)
 double
 lw_documents_scored(const LwCall *call, int candidates)
 {
+	Cost		ranking;
+
 	if (candidates <= 0 || call->coded <= candidates)
 		return call->documents;
-	return Min(call->documents, call->documents - call->coded + candidates + call->coded / RANKED_PER_SCORE);
+	ranking = cpu_operator_cost * ceil(call->query_tokens / QUERY_TOKENS_RANKED) *
+		call->coded * call->document_tokens / TOKENS_RANKED_PER_OPERATOR;
+	return Min(call->documents, call->documents - call->coded + candidates + ranking / lw_score_cost(call));
 }
 
 Cost

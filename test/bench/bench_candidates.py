@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What candidates find of the exact top 10, and in what time, by SQL; and what they take to be made.
 
-    bench_candidates.py [--queries 50] [--candidates 100,300,1000] STORE QUERIES.npz PSQL...
+    bench_candidates.py [--queries 50] [--candidates 100,300,1000] [--centroids 0,16000] STORE QUERIES.npz PSQL...
 
 STORE is a store that the server can read, for example one of make_documents.py's; PSQL the command that opens psql on a
 database, which has the store as the foreign table `vectors` and the queries as the table `queries` afterwards. Each query is searched
-exactly and with each number of candidates, in turns, in one session. Prints tables. Needs nothing but Python.
+exactly and with each number of candidates, in turns, in one session, and so for each number of centroids (0: as many as suit). Prints tables. Needs nothing but Python.
 """
 import argparse
 import pathlib
@@ -47,11 +47,11 @@ SELECT (SELECT sum((pg_stat_file(d || '/' || f)).size) FROM (SELECT 'lateweave/t
 """
 
 
-def train(psql):
+def train(psql, centroids):
     """Trains; what the training says, and the seconds of each of its phases, where lateweave_progress is to be had."""
     watch = Session(psql)
     phases = {}
-    training = subprocess.Popen([*psql, "-qAt", "-c", "SELECT * FROM lateweave_train('vectors')"], stdout=subprocess.PIPE, text=True)
+    training = subprocess.Popen([*psql, "-qAt", "-c", f"SELECT * FROM lateweave_train('vectors', NULLIF({centroids}, 0))"], stdout=subprocess.PIPE, text=True)
     before = time.perf_counter()
     while training.poll() is None:
         time.sleep(0.1)
@@ -64,11 +64,11 @@ def train(psql):
     return training.stdout.read().strip().split("|"), phases
 
 
-def report_training(psql):
+def report_training(psql, centroids):
     quality.run(psql, "SELECT lateweave_train('vectors', 0)")
     (_, derived, documents), = quality.run(psql, BYTES)
     start = time.perf_counter()
-    (centroids, sampled, _), phases = train(psql)
+    (centroids, sampled, _), phases = train(psql, centroids)
     print(f"| {centroids} centroids of {sampled} of the tokens of {documents} documents | s |\n|---|---|")
     print(f"| lateweave_train | {time.perf_counter() - start:.0f} |")
     for phase, seconds in phases.items():
@@ -77,28 +77,35 @@ def report_training(psql):
     print(f"\n{(int(with_codes) - int(derived)) / int(documents):.0f} bytes a document, and {int(trained) / 1e6:.1f} MB of centroids\n")
 
 
+def report_searches(psql, queries, candidates):
+    times, found = {}, {}
+    for query, number, ms, ids in quality.run(psql, TURNS.format(queries=queries, candidates=candidates)):
+        times.setdefault(int(number), []).append(float(ms))
+        found.setdefault(int(number), []).append(set(ids.strip("{}").split(",")))
+    print("| candidates | recall@10 | ms | share of exact |\n|---|---|---|---|")
+    for number in times:
+        recall = statistics.mean(len(a & b) / len(b) for a, b in zip(found[number], found[0]))
+        share = statistics.median(a / b for a, b in zip(times[number], times[0]))
+        print(f"| {number or 'all'} | {recall:.3f} | {statistics.median(times[number]):.1f} | {share:.3f} |")
+    print(flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("store")
     parser.add_argument("vectors")
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--candidates", default="100,300,1000")
+    parser.add_argument("--centroids", default="0,16000")
     parser.add_argument("psql", nargs=argparse.REMAINDER)
     args = parser.parse_args()
 
     quality.run(args.psql, SETUP.format(store=args.store) +
                 quality.copy("queries", "id, tokens", quality.read_vectors(args.vectors).items()))
     quality.run(args.psql, "SELECT lateweave_prewarm('vectors')")
-    report_training(args.psql)
-    times, found = {}, {}
-    for query, candidates, ms, ids in quality.run(args.psql, TURNS.format(queries=args.queries, candidates=args.candidates)):
-        times.setdefault(int(candidates), []).append(float(ms))
-        found.setdefault(int(candidates), []).append(set(ids.strip("{}").split(",")))
-    print("| candidates | recall@10 | ms | share of exact |\n|---|---|---|---|")
-    for candidates in times:
-        recall = statistics.mean(len(a & b) / len(b) for a, b in zip(found[candidates], found[0]))
-        share = statistics.median(a / b for a, b in zip(times[candidates], times[0]))
-        print(f"| {candidates or 'all'} | {recall:.3f} | {statistics.median(times[candidates]):.1f} | {share:.3f} |")
+    for centroids in args.centroids.split(","):
+        report_training(args.psql, centroids)
+        report_searches(args.psql, args.queries, args.candidates)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The index: how fast it is made and takes rows, and a top 10 with a condition by either plan.
 
-    bench_index.py [--rows 1000000] [--queries 5] [--candidates N] [--figure FILE.svg] PSQL...
+    bench_index.py [--rows 1000000] [--queries 5] [--candidates 300] [--figure FILE.svg] PSQL...
 
 PSQL is the command that opens psql on a database that bench_candidates.py has been at. Prints tables, and where the times of the plans
-cross beside where the planner changes from one to the other; draws the times. Needs nothing but Python.
+cross beside where the planner changes from one to the other; draws the times. The index is scanned exactly and with so many
+candidates, on one thread. With --rows 0 or --queries 0 one of the two is left out. Needs nothing but Python.
 """
 import argparse
 import math
@@ -19,8 +20,9 @@ LISTED = 1, 0.1, 0.01, 0.001
 TURNS = 3
 INSERTED = 200000
 
-OURS, OTHERS, TEXT = "#2a8fbd", "#8c8c8c", "#7a7a7a"
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 420, 60, 56, 190, 50
+COLORS = "#2a8fbd", "#c8722d", "#8c8c8c"
+GRID, TEXT = "#8c8c8c", "#7a7a7a"
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 820, 400, 60, 46, 230, 50
 
 FILTERED = """
 DROP TABLE IF EXISTS filtered;
@@ -31,9 +33,10 @@ CREATE INDEX filtered_id ON filtered USING lateweave (id) WITH (source = vectors
 VACUUM ANALYZE filtered;
 SET jit = off; SET max_parallel_workers_per_gather = 0;
 """
-PLANS = {"by the index": "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;",
-         "condition, score, sort": "SET enable_indexscan = off;"}
+BY_INDEX = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;"
+BY_SORT = "SET enable_indexscan = off;"
 AS_USUAL = "RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_sort; RESET enable_indexscan;"
+SORT = "condition, score, sort"
 
 
 class Bench:
@@ -61,9 +64,9 @@ class Bench:
         return statistics.median(times)
 
 
-def explain(bench, plan, share, query, analyze):
+def explain(bench, settings, share, query, analyze):
     """Whether the index gives the order, and the time in ms."""
-    lines = bench.sql(f"""{AS_USUAL} {plan} EXPLAIN (COSTS OFF{', ANALYZE, TIMING OFF' * analyze})
+    lines = bench.sql(f"""{AS_USUAL} {settings} EXPLAIN (COSTS OFF{', ANALYZE, TIMING OFF' * analyze})
         SELECT id FROM filtered WHERE place < {share} ORDER BY id @# maxsim_query('vectors', '{query}') LIMIT 10;""")
     text = "\n".join(lines)
     return "Order By:" in text, sum(float(ms) for ms in re.findall(r"(?:Planning|Execution) Time: ([0-9.]+) ms", text))
@@ -85,15 +88,15 @@ def report_speed(bench, rows):
     bench.sql("DROP TABLE many, more;")
 
 
-def measure(bench, queries):
-    """plan -> share -> the times of all queries"""
-    times = {name: {share: [] for share in SHARES} for name in PLANS}
+def measure(bench, ways, queries):
+    """way -> share -> the median time"""
+    times = {name: {share: [] for share in SHARES} for name in ways}
     for number, query in enumerate([queries[0], *queries]):
         for share in SHARES:
-            for name, plan in PLANS.items():
-                by_index, ms = explain(bench, plan, share, query, True)
-                if by_index != (name == "by the index"):
-                    sys.exit(f"{share}: the plan is not {name}")
+            for name, settings in ways.items():
+                by_index, ms = explain(bench, settings, share, query, True)
+                if by_index != (name != SORT):
+                    sys.exit(f"{share}: not the plan that was asked for: {name}")
                 if number > 0:          # the first only warms
                     times[name][share].append(ms)
     return {name: {share: statistics.median(ms) for share, ms in own.items()} for name, own in times.items()}
@@ -114,14 +117,12 @@ def where_times_cross(index, sort):
     return math.exp(math.log(shares[at - 1]) + part * math.log(shares[at] / shares[at - 1]))
 
 
-def where_planner_changes(bench, query):
-    """The least share at which the planner has the index give the order; None when it never does."""
+def where_planner_changes(bench, settings, query):
+    """The least share at which the planner has the index give the order; 1 when it never does."""
     low, high = min(SHARES) / 10, 1
-    if not explain(bench, "", high, query, False)[0]:
-        return None
     while high / low > 1.01:
         middle = math.sqrt(low * high)
-        if explain(bench, "", middle, query, False)[0]:
+        if explain(bench, settings, middle, query, False)[0]:
             high = middle
         else:
             low = middle
@@ -149,32 +150,52 @@ def draw(path, times, marks):
              text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, "share of the rows that it leaves", "middle")]
     ms = low
     while ms <= high:
-        parts += [line(LEFT, y(ms), WIDTH - RIGHT, y(ms), OTHERS, 'stroke-opacity="0.3"'), text(LEFT - 8, y(ms) + 4, f"{ms:g}", "end")]
+        parts += [line(LEFT, y(ms), WIDTH - RIGHT, y(ms), GRID, 'stroke-opacity="0.3"'), text(LEFT - 8, y(ms) + 4, f"{ms:g}", "end")]
         ms *= 10
     for share in LISTED:
         parts.append(text(x(share), HEIGHT - BOTTOM + 18, f"{share:g}", "middle"))
-    for number, (words, share) in enumerate(marks.items()):
-        if share is not None:
-            parts += [line(x(share), TOP, x(share), HEIGHT - BOTTOM, TEXT, f'stroke-dasharray="{2 + 4 * number},3"'),
-                      text(WIDTH - RIGHT + 24, HEIGHT - BOTTOM - 34 + 18 * number, f"{words}: {share:.2g}"),
-                      line(WIDTH - RIGHT + 4, HEIGHT - BOTTOM - 38 + 18 * number, WIDTH - RIGHT + 20,
-                           HEIGHT - BOTTOM - 38 + 18 * number, TEXT, f'stroke-dasharray="{2 + 4 * number},3"')]
-    for (name, own), color in zip(times.items(), (OURS, OTHERS)):
+    for (name, own), color in zip(times.items(), COLORS):
         points = " ".join(f"{x(share):.1f},{y(ms):.1f}" for share, ms in own.items())
         parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2.5"/>')
         parts += [f'<circle cx="{x(share):.1f}" cy="{y(ms):.1f}" r="4" fill="{color}"/>' for share, ms in own.items()]
-        least = min(own)
-        parts.append(text(WIDTH - RIGHT + 12, y(own[least]) + 4, name, color=color))
+    legend = [(name, color, 'stroke-width="2.5"', None) for name, color in zip(times, COLORS)]
+    for name, color in zip(marks, COLORS):
+        for (words, share), dashes in zip(marks[name].items(), ("2,3", "8,4")):
+            if share is not None:
+                legend.append((f"{words}: {share:.2g}", color, f'stroke-dasharray="{dashes}"', share))
+    for number, (words, color, more, share) in enumerate(legend):
+        at = TOP + 10 + 22 * number
+        parts += [line(WIDTH - RIGHT + 14, at, WIDTH - RIGHT + 38, at, color, more), text(WIDTH - RIGHT + 44, at + 4, words)]
+        if share is not None:
+            parts.append(line(x(share), TOP, x(share), HEIGHT - BOTTOM, color, more))
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
                    'font-family="sans-serif">\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def report_conditions(bench, candidates, queries, figure):
+    settings = {"index, exact": "SET lateweave.candidates = 0;",
+                f"index, {candidates} candidates": f"SET lateweave.candidates = {candidates};"}
+    bench.sql(FILTERED)
+    queries = bench.sql(f"SELECT tokens FROM queries ORDER BY id LIMIT {queries};")
+    times = measure(bench, {**{name: own + BY_INDEX for name, own in settings.items()}, SORT: BY_SORT}, queries)
+    chosen = {name: statistics.median(where_planner_changes(bench, own, query) for query in queries) for name, own in settings.items()}
+    print("\n| share of the rows that the condition leaves | " + " | ".join(f"{name}, ms" for name in times) + " |\n|---|" + "---|" * len(times))
+    for share in LISTED:
+        print(f"| {share:g} | " + " | ".join(f"{own[share]:.1f}" for own in times.values()) + " |")
+    marks = {}
+    for name in settings:
+        marks[name] = {"times cross": where_times_cross(times[name], times[SORT]), "planner changes": chosen[name]}
+        print(f"\n{name}: " + "; ".join(f"{words}: {'never' if share is None else f'{share:.2g}'}" for words, share in marks[name].items()))
+    if figure:
+        draw(figure, times, marks)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=1000000)
     parser.add_argument("--queries", type=int, default=5)
-    parser.add_argument("--candidates", type=int, default=0)
+    parser.add_argument("--candidates", type=int, default=300)
     parser.add_argument("--figure")
     parser.add_argument("psql", nargs=argparse.REMAINDER)
     args = parser.parse_args()
@@ -182,19 +203,8 @@ def main():
     bench = Bench(args.psql)
     if args.rows > 0:
         report_speed(bench, args.rows)
-    bench.sql(FILTERED + f"SET lateweave.candidates = {args.candidates};")
-    queries = bench.sql(f"SELECT tokens FROM queries ORDER BY id LIMIT {args.queries};")
-    times = measure(bench, queries)
-    index, sort = times.values()
-    print("\n| share of the rows that the condition leaves | " + " | ".join(f"{name}, ms" for name in times) + " | the planner's |\n|---|---|---|---|")
-    names = list(times)
-    for share in LISTED:
-        chosen = names[not explain(bench, "", share, queries[0], False)[0]]
-        print(f"| {share:g} | {index[share]:.1f} | {sort[share]:.1f} | {chosen} |")
-    marks = {"times cross": where_times_cross(index, sort), "planner changes": where_planner_changes(bench, queries[0])}
-    print("\n" + "; ".join(f"{words}: {'never' if share is None else f'{share:.2g}'}" for words, share in marks.items()))
-    if args.figure:
-        draw(args.figure, times, marks)
+    if args.queries > 0:
+        report_conditions(bench, args.candidates, args.queries, args.figure)
 
 
 if __name__ == "__main__":
