@@ -35,7 +35,7 @@ BEGIN
 END $$;
 """
 TURNS = """
-SET jit = off;
+SET jit = off; SET max_parallel_workers_per_gather = 0;
 SELECT timed(tokens, 0), timed(tokens, 10) FROM queries LIMIT 1 \\g /dev/null
 SELECT q.id, c.n, t.ms, t.ids FROM (SELECT * FROM queries ORDER BY id LIMIT {queries}) q,
   unnest(ARRAY[0, {candidates}]) WITH ORDINALITY c (n, o), LATERAL timed(q.tokens, c.n) t;
