@@ -3,11 +3,11 @@
  * shared.c
  *	  What all sessions of the server know of the stores together.
  *
- * A table by directory (device and inode) holds the manifest that was read
+ * A table by directory (device and inode) holds the manifest that was published or read
  * last, parsed, and the identity of its file: a session whose stat finds
- * that very file takes the manifest from here.  An entry is made only from a
- * file that was older than the clock of the file system is coarse
- * when it was read (LwStore.unsettled), so a later one differs in its times.
+ * that very file takes the manifest from here.  Of a file that was read an entry is made only
+ * when it was older than the clock of the file system is coarse (LwStore.unsettled), so a later one
+ * differs in its times; of one that this server published, since its time is like no other.
  *
  *-------------------------------------------------------------------------
  */
@@ -85,13 +85,6 @@ take_manifest(const LwStore *store, const LwFileId *file, LwManifest *manifest)
 		entry->used = GetCurrentTimestamp();	/* of a word's size: readers may write it at once */
 	dshash_release_lock(table, entry);
 	return taken;
-}
-
-void
-lw_shared_init(void)
-{
-	lw_manifest_source = take_manifest;
-	lw_area_define(LW_AREA_STORES, sizeof(SharedKey), sizeof(LwSharedStore));
 }
 
 /* Whether nothing would be lost with an entry. */
@@ -184,6 +177,48 @@ allocate(Size size)
 	return dsa_allocate_extended(lw_area_manifests, size, flags);
 }
 
+/* Has a locked entry hold a manifest, if there is room for it. */
+static void
+put_manifest(LwSharedStore *entry, const LwFileId *file, const LwManifest *manifest, Size size)
+{
+	if (DsaPointerIsValid(entry->manifest))
+		dsa_free(lw_area_manifests, entry->manifest);
+	entry->manifest = allocate(size);
+	if (!DsaPointerIsValid(entry->manifest))
+		return;
+	lw_manifest_flatten(manifest, dsa_get_address(lw_area_manifests, entry->manifest));
+	entry->file = *file;
+}
+
+/* LwManifestSink of follow.h: only where there is an entry already, as of every store that this server writes. */
+static void
+give_manifest(dev_t device, ino_t inode, const LwFileId *file, const LwManifest *manifest)
+{
+	Size		size = lw_manifest_flat_size(manifest);
+	SharedKey	key;
+	LwSharedStore *entry;
+
+	if (table == NULL || size > lw_area->manifests_size)
+		return;
+	memset(&key, 0, sizeof(key));
+	key.device = device;
+	key.inode = inode;
+	entry = dshash_find(table, &key, true);
+	if (entry == NULL)
+		return;
+	put_manifest(entry, file, manifest, size);
+	entry->used = GetCurrentTimestamp();
+	dshash_release_lock(table, entry);
+}
+
+void
+lw_shared_init(void)
+{
+	lw_manifest_source = take_manifest;
+	lw_manifest_sink = give_manifest;
+	lw_area_define(LW_AREA_STORES, sizeof(SharedKey), sizeof(LwSharedStore));
+}
+
 void
 lw_shared_offer(LwStore *store)
 {
@@ -205,16 +240,7 @@ lw_shared_offer(LwStore *store)
 	if (entry == NULL)
 		return;
 	if (!DsaPointerIsValid(entry->manifest) || !lw_same_file(&entry->file, &store->manifest_file))
-	{
-		if (DsaPointerIsValid(entry->manifest))
-			dsa_free(lw_area_manifests, entry->manifest);
-		entry->manifest = allocate(size);
-		if (DsaPointerIsValid(entry->manifest))
-		{
-			lw_manifest_flatten(manifest, dsa_get_address(lw_area_manifests, entry->manifest));
-			entry->file = store->manifest_file;
-		}
-	}
+		put_manifest(entry, &store->manifest_file, manifest, size);
 	full = !DsaPointerIsValid(entry->manifest);
 	entry->used = GetCurrentTimestamp();
 	dshash_release_lock(table, entry);

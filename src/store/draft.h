@@ -46,6 +46,7 @@ typedef struct LwDraft
 	LwManifest	manifest;		/* its strings are the view's */
 	LwBuffer	text;			/* the manifest's bytes */
 	bool		manifest_made;
+	struct timespec stamp;		/* its time of modification, where the file system keeps it */
 	bool		published;
 } LwDraft;
 

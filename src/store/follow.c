@@ -24,6 +24,7 @@
 #define MAX_ATTEMPTS 100
 
 LwManifestSource lw_manifest_source = NULL;
+LwManifestSink lw_manifest_sink = NULL;
 
 static uint64_t last_serial;
 

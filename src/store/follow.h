@@ -50,6 +50,14 @@ typedef bool (*LwManifestSource) (const LwStore *store, const LwFileId *file, Lw
 
 extern LwManifestSource lw_manifest_source;
 
+/*
+ * Who wants to know what this process has published: the store's directory, the file of
+ * its manifest, which no other will ever look like, and what it says.  NULL when there is nobody.  Raises nothing.
+ */
+typedef void (*LwManifestSink) (dev_t device, ino_t inode, const LwFileId *file, const LwManifest *manifest);
+
+extern LwManifestSink lw_manifest_sink;
+
 extern void lw_store_init(LwStore *store, dev_t device, ino_t inode);
 
 /* Which directory lies at a path. LW_MISSING, LW_DENIED, or LW_MALFORMED when it is no directory. */

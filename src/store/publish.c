@@ -20,6 +20,7 @@
 
 #include "format/npy.h"
 #include "store/fault.h"
+#include "store/follow.h"
 #include "store/manifest_file.h"
 #include "store/manifest_text.h"
 
@@ -112,6 +113,20 @@ write_tombstones(LwDraft *draft, LwDraftSegment *segment, mode_t mode, LwError *
 	return status;
 }
 
+/*
+ * Sets the manifest's time of modification from a clock that is finer than the one which file systems take
+ * their times from: another manifest, even one of the same inode, does not get this time.
+ */
+static void
+stamp(LwDraft *draft)
+{
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
+
+	clock_gettime(CLOCK_REALTIME, &times[1]);
+	(void) utimensat(draft->directory.fd, draft->next_name, times, AT_SYMLINK_NOFOLLOW);
+	draft->stamp = times[1];
+}
+
 static LwStatus
 write_manifest(LwDraft *draft, mode_t mode, LwError *error)
 {
@@ -128,6 +143,8 @@ write_manifest(LwDraft *draft, mode_t mode, LwError *error)
 		status = lw_file_make(draft->directory, draft->next_name, mode, draft->text.data, draft->text.size,
 							  &lw_manifest_faults, error);
 	draft->manifest_made = status == LW_OK;
+	if (status == LW_OK)
+		stamp(draft);
 	return status;
 }
 
@@ -172,6 +189,22 @@ check_base(const LwDraft *draft, LwError *error)
 	return status;
 }
 
+/* Tells what was published, unless the file system does not keep such times or there is another manifest already. */
+static void
+tell(const LwDraft *draft)
+{
+	struct stat directory;
+	struct stat file;
+	LwFileId	id;
+
+	if (lw_manifest_sink == NULL || fstat(draft->directory.fd, &directory) != 0 ||
+		fstatat(draft->directory.fd, LW_MANIFEST_NAME, &file, AT_SYMLINK_NOFOLLOW) != 0 ||
+		file.st_mtim.tv_sec != draft->stamp.tv_sec || file.st_mtim.tv_nsec != draft->stamp.tv_nsec)
+		return;
+	id = lw_file_id(&file);
+	lw_manifest_sink(directory.st_dev, directory.st_ino, &id, &draft->manifest);
+}
+
 /* Makes the rename durable. */
 static LwStatus
 settle(const LwDraft *draft, LwError *error)
@@ -207,6 +240,7 @@ lw_draft_publish(LwDraft *draft, LwError *error)
 		return lw_fail_errno(error, errno, "replace");
 	}
 	draft->published = true;
+	tell(draft);
 	return settle(draft, error);
 }
 

@@ -103,6 +103,29 @@ check('a commit of another process is seen by the next statement of every sessio
 is_deeply(\@found, [ ('manifest', ('shared view') x 3) x 10 ], 'and its manifest is parsed once');
 $_->quit foreach @sessions;
 
+# Commits of this server need not be read by anybody, however young they are.
+my $writer = LwSession->new($node);
+@sessions = map { LwSession->new($node) } 0 .. 1;
+$writer->query("SELECT lateweave_create_store('own', 'e', 'r', 2, normalized => false); INSERT INTO own VALUES ('d0', '[[1,0]]')");
+my $count = 'SET client_min_messages = debug2; SELECT count(*) FROM own';
+$_->send($count) foreach @sessions;
+@found = @complaints = ();
+foreach my $round (1 .. 11)
+{
+	$writer->query($round == 11 ? "SELECT FROM lateweave_compact('own')" : "INSERT INTO own VALUES ('d$round', '[[1,0]]')");
+	usleep($SETTLED) if $round % 2;
+	foreach my $session (@sessions)
+	{
+		my ($out, $err) = $session->send($count);
+
+		push @found, $err =~ /DEBUG: .*\b(manifest|shared view) of ".*": commit/;
+		push @complaints, "round $round: $out" if $out ne ($round < 11 ? $round + 1 : 11);
+	}
+}
+check('a commit of this server is seen by the next statement of every session', @complaints);
+is_deeply(\@found, [ ('shared view') x 22 ], 'and its manifest is parsed by none');
+$_->quit foreach @sessions, $writer;
+
 # 2. Another database.
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other', 'CREATE EXTENSION lateweave; ' . create_source('elsewhere', $store->{path}));

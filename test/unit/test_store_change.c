@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "change_model.h"
+#include "store/follow.h"
 
 #define CRASHED 42
 
@@ -294,6 +295,56 @@ test_create(void)
 	CHECK(create(&wrong, &error) == LW_INVALID, "no dimension");
 }
 
+/* What the sink was told last. */
+static LwFileId told;
+static void *told_manifest;
+
+static void
+take(dev_t device, ino_t inode, const LwFileId *file, const LwManifest *manifest)
+{
+	struct stat directory;
+
+	CHECK(fstat(store.fd, &directory) == 0 && directory.st_dev == device && directory.st_ino == inode, "of another store");
+	told = *file;
+	free(told_manifest);
+	told_manifest = malloc(lw_manifest_flat_size(manifest));
+	lw_manifest_flatten(manifest, told_manifest);
+}
+
+/* Who is told of a publish knows the manifest and its file; a file that comes after it is another, however soon. */
+static void
+test_told(void)
+{
+	LwManifest	manifest;
+	LwManifest	before;
+	LwError		error = {0};
+	struct stat status;
+	LwFileId	file;
+	int			fd;
+
+	lw_manifest_sink = take;
+	random_state = 31;
+	CHECK(change(&error) == LW_OK, "%s", error.found);
+	lw_manifest_sink = NULL;
+	CHECK(lw_manifest_read(store.fd, store.path, &manifest, &status, NULL, &error) == LW_OK && told_manifest != NULL &&
+		  lw_manifest_unflatten(told_manifest, &before), "%s", error.found);
+	file = lw_file_id(&status);
+	CHECK(lw_manifest_equal(&manifest, &before) && lw_same_file(&file, &told), "another manifest");
+	lw_manifest_free(&before);
+	lw_manifest_free(&manifest);
+
+	/* changed in place, at once */
+	fd = openat(store.fd, LW_MANIFEST_NAME, O_WRONLY);
+	CHECK(pwrite(fd, "{", 1, 0) == 1 && fstat(fd, &status) == 0, "pwrite");
+	file = lw_file_id(&status);
+	CHECK(!lw_same_file(&file, &told), "the same file");
+	close(fd);
+	free(told_manifest);
+	told_manifest = NULL;
+	current = "told";
+	check_store(false);
+}
+
 static void
 test_encoding(LwEncoding which)
 {
@@ -304,6 +355,7 @@ test_encoding(LwEncoding which)
 	test_collisions();
 	test_no_room();
 	test_retry();
+	test_told();
 	test_faults(true);
 	test_faults(false);
 	lw_sync_enabled = true;
