@@ -48,6 +48,7 @@ typedef struct LwStageBulk
 	bool		open;			/* one is being written: */
 	LwSegmentWriter writer;
 	struct lwidset_hash *ids; /* hashes of the ids in it */
+	int			lost;			/* one could not be ended, and its documents are in no change: levels there were then, + 1; 0: none */
 } LwStageBulk;
 
 typedef struct LwStage
@@ -110,8 +111,15 @@ extern bool lw_stage_spills(const LwStage *stage);
 /* Appends to a file what would be a record of the changes; takes the last run there first. */
 extern void lw_stage_spill(LwStage *stage, LwString id, const float *values, size_t tokens);
 
-/* Ends the segment that is being written, if one is; the changes name it then. */
+/*
+ * Ends the segment that is being written, if one is; the changes name it then.  ERROR when that fails,
+ * and from then on until whoever appended its documents is rolled back: another subtransaction's
+ * rollback would have them missing.
+ */
 extern void lw_stage_end_bulk(LwStage *stage);
+
+/* That ERROR, if it is due. */
+extern void lw_stage_check_lost(const LwStage *stage);
 
 /* Gives the segment up that is being written. */
 extern void lw_stage_abort_bulk(LwStage *stage);

@@ -108,6 +108,16 @@ begin_segment(LwStage *stage)
 }
 
 void
+lw_stage_check_lost(const LwStage *stage)
+{
+	if (stage->bulk.lost != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_IO_ERROR),
+				 errmsg("documents that this transaction has appended to \"%s\" could not be written", stage->path),
+				 errhint("Roll back to a savepoint before they were appended, or the whole transaction.")));
+}
+
+void
 lw_stage_end_bulk(LwStage *stage)
 {
 	LwStageBulk *bulk = &stage->bulk;
@@ -116,8 +126,10 @@ lw_stage_end_bulk(LwStage *stage)
 	LwError		error;
 	LwStatus	status;
 
+	lw_stage_check_lost(stage);
 	if (!bulk->open)
 		return;
+	bulk->lost = stage->nlevels + 1;
 	lw_error_path(&error, NULL, stage->path);
 	status = lw_segment_write_end(&bulk->writer, &entry, &error);
 	bulk->open = false;
@@ -130,6 +142,7 @@ lw_stage_end_bulk(LwStage *stage)
 	lw_put_bulk(&stage->changes, name, &entry);
 	stage->run = stage->changes.size;
 	lw_stage_end_change(stage);
+	bulk->lost = 0;
 }
 
 /* Appends an encoded document to the segment, or to another when it holds the id. */
