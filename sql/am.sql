@@ -173,6 +173,15 @@ MOVE ALL FROM a;
 MOVE ALL FROM b;
 COMMIT;
 
+-- a source that is altered meanwhile: a long id's distance would be that of another one
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_sort = off;
+DECLARE a CURSOR FOR SELECT key FROM rows WHERE length(id) > 512 ORDER BY id @# maxsim_query('docs', '[[1,2,3,4]]');
+MOVE 2 FROM a;
+ALTER FOREIGN TABLE docs OPTIONS (ADD min_commit '1');
+MOVE 2 FROM a;
+ROLLBACK;
 -- no parallel worker scans it, for it has neither the statement's view nor the transaction's changes
 CREATE TABLE counted AS SELECT generate_series(1, 3000) AS n;
 ANALYZE counted;

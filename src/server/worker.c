@@ -283,6 +283,23 @@ report_visit(const Visit *visit)
 	SpinLockRelease(&board->mutex);
 }
 
+/* As autovacuum does: what users are set to is not meant for this, nor are the limits of their statements. */
+static void
+override_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"default_transaction_read_only", "false"},
+		{"default_transaction_isolation", "read committed"},
+		{"lock_timeout", "0"},
+		{"transaction_timeout", "0"}	/* from PostgreSQL 17 on */
+	};
+	int			i;
+
+	for (i = 0; i < (int) lengthof(settings); i++)
+		if (GetConfigOption(settings[i][0], true, false) != NULL)
+			SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
+}
+
 void
 lateweave_worker_main(Datum arg)
 {
@@ -298,9 +315,7 @@ lateweave_worker_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, 0);
 	if (!lw_area_available())
 		proc_exit(0);
-	/* as autovacuum does: what the database is set to for its users is not meant for this */
-	SetConfigOption("default_transaction_read_only", "false", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
+	override_settings();
 	MemoryContextSwitchTo(context);
 	if (OidIsValid(order.compact))
 		work_on(order.compact, true, &visit);

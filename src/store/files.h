@@ -11,6 +11,7 @@
 #ifndef LW_STORE_FILES_H
 #define LW_STORE_FILES_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "format/error.h"
@@ -30,6 +31,9 @@ extern LwStatus lw_directory_file_mode(LwDirectory directory, mode_t *mode, LwEr
 
 /* Opens a directory; its path is the caller's to set. */
 extern LwStatus lw_directory_open(LwDirectory parent, const char *name, LwDirectory *directory, LwError *error);
+
+/* What lists the entries of a directory that is open, with its own position; closedir ends it.  NULL on failure. */
+extern DIR *lw_directory_list(LwDirectory directory, LwStatus *status, LwError *error);
 
 /* Makes a directory of exactly this mode, durably; that it exists is a failure only if it must be new. */
 extern LwStatus lw_directory_make(const char *path, mode_t mode, bool new, LwError *error);

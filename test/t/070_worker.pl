@@ -240,6 +240,20 @@ subtest 'called during a visit' => sub {
 	$in->quit;
 };
 
+subtest 'limits of statements' => sub {
+	my $from = log_end();
+	my $at = $session->query("SELECT lateweave_as_of('zzz')");
+
+	$session->query(q(ALTER DATABASE postgres SET lock_timeout = '10ms'));
+	$session->query('BEGIN; LOCK TABLE pg_foreign_table');
+	$node->reload;
+	usleep(1_500_000);
+	$session->query('COMMIT');
+	$session->query('ALTER DATABASE postgres RESET lock_timeout');
+	ok($node->poll_query_until('postgres', "SELECT lateweave_as_of('zzz') > '$at'"), 'the worker goes on');
+	unlike(substr(slurp_file($node->logfile), $from), qr/lock timeout/, 'and has waited');
+};
+
 subtest 'ended' => sub {
 	my $from = log_end();
 
