@@ -25,6 +25,15 @@
 #define BLOCK_DOCUMENTS 64
 #define BLOCK_TOKENS 131072
 
+/* What is wrong with a block. */
+typedef struct Trouble
+{
+	LwStatus	status;			/* with its files */
+	LwError		error;
+	LwScoreProblem problem;		/* with its document number `good`, from 0, when the files are good */
+	size_t		good;
+} Trouble;
+
 /* Since the last lw_report_kernel_time. */
 static LwStatCounts reported;
 static uint64 reported_commit;
@@ -98,29 +107,39 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
 }
 
-/* Counts what was scored. */
-static void
-count_scored(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+void
+lw_count_scored(const LwView *view, const LwStatCounts *counts)
 {
-	size_t		bytes = tokens * view->segments[0]->row_size;
-
-	if (view->manifest.encoding == LW_INT8)
-		bytes += tokens * sizeof(float4);
-	lw_stat_scored->documents += documents;
-	lw_stat_scored->tokens += tokens;
-	lw_stat_scored->bytes += bytes;
-	lw_stat_scored->nanoseconds += nanoseconds;
-	reported.documents += documents;
-	reported.tokens += tokens;
-	reported.bytes += bytes;
-	reported.nanoseconds += nanoseconds;
+	lw_stat_scored->documents += counts->documents;
+	lw_stat_scored->tokens += counts->tokens;
+	lw_stat_scored->bytes += counts->bytes;
+	lw_stat_scored->nanoseconds += counts->nanoseconds;
+	reported.documents += counts->documents;
+	reported.tokens += counts->tokens;
+	reported.bytes += counts->bytes;
+	reported.nanoseconds += counts->nanoseconds;
 	reported_commit = view->manifest.commit;
 }
 
-/* Scores a block, the first of `count` documents; returns how many they were. */
-static size_t
+/* Counts a block. */
+static void
+count_block(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+{
+	LwStatCounts counts = {0};
+
+	counts.documents = documents;
+	counts.tokens = tokens;
+	counts.bytes = tokens * view->segments[0]->row_size;
+	if (view->manifest.encoding == LW_INT8)
+		counts.bytes += tokens * sizeof(float4);
+	counts.nanoseconds = nanoseconds;
+	lw_count_scored(view, &counts);
+}
+
+/* Scores a block, the first of `count` documents, and sets *done to how many they were; false when something is wrong. */
+static bool
 score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-			float4 floor, float4 *scores)
+			float4 floor, float4 *scores, size_t *done, Trouble *trouble)
 {
 	LwDocument	documents[BLOCK_DOCUMENTS];
 	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
@@ -129,39 +148,38 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 	uint64		nanoseconds = 0;
 	size_t		n = 0;
 	size_t		tokens = 0;
-	size_t		good;
-	LwScoreProblem problem;
 
 	while (n < BLOCK_DOCUMENTS && n < count && tokens < BLOCK_TOKENS)
 	{
-		LwError		error;
-
-		if (lw_view_document(view, places[n], &documents[n], &error) != LW_OK)
-			lw_report(ERROR, &error);
+		trouble->status = lw_view_document(view, places[n], &documents[n], &trouble->error);
+		if (trouble->status != LW_OK)
+			return false;
 		tokens += documents[n++].tokens;
 	}
 	lw_read_ahead(view, places + n, count - n);
 	if (timed)
 		INSTR_TIME_SET_CURRENT(start);
-	good = lw_maxsim_above(query, lw_view_scoring(view), documents, n, floor, scores, &problem);
+	trouble->good = lw_maxsim_above(query, lw_view_scoring(view), documents, n, floor, scores, &trouble->problem);
 	if (timed)
 	{
 		INSTR_TIME_SET_CURRENT(end);
 		INSTR_TIME_SUBTRACT(end, start);
 		nanoseconds = (uint64) (INSTR_TIME_GET_DOUBLE(end) * 1e9);
 	}
-	count_scored(view, n, tokens, nanoseconds);
-	if (good < n)
-		lw_report_score_problem(view, places[good], problem);
-	lw_check_faults(view);
-	return n;
+	count_block(view, n, tokens, nanoseconds);
+	if (lw_map_faults != 0)
+		trouble->status = lw_view_check(view, &trouble->error);
+	*done = n;
+	return trouble->status == LW_OK && trouble->good == n;
 }
 
-void
-lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-				float4 floor, float4 *scores)
+/* Scores documents in blocks; when something is wrong, it is with the block that begins at the number that is returned. */
+static size_t
+score_blocks(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			 float4 floor, float4 *scores, Trouble *trouble)
 {
 	size_t		done = 0;
+	size_t		n;
 
 	/* one document alone is read when it is touched */
 	if (count > 1)
@@ -169,8 +187,34 @@ lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_
 	while (done < count)
 	{
 		CHECK_FOR_INTERRUPTS();
-		done += score_block(view, query, places + done, count - done, floor, scores + done);
+		if (!score_block(view, query, places + done, count - done, floor, scores + done, &n, trouble))
+			break;
+		done += n;
 	}
+	return done;
+}
+
+void
+lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+				float4 floor, float4 *scores)
+{
+	Trouble		trouble;
+	size_t		done = score_blocks(view, query, places, count, floor, scores, &trouble);
+
+	if (done == count)
+		return;
+	if (trouble.status != LW_OK)
+		lw_report(ERROR, &trouble.error);
+	lw_report_score_problem(view, places[done + trouble.good], trouble.problem);
+}
+
+bool
+lw_try_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+					float4 floor, float4 *scores)
+{
+	Trouble		ignored;
+
+	return score_blocks(view, query, places, count, floor, scores, &ignored) == count;
 }
 
 /* Puts the lowest score on top. */
