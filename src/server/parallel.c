@@ -39,6 +39,7 @@
 enum
 {
 	KEY_SCAN = 1,				/* Shared */
+	KEY_HANDED,					/* bool[nsegments]: lw_handed_choose's */
 	KEY_VIEW,					/* lw_handed_write's */
 	KEY_QUERY,					/* float4[tokens][dimension] */
 	KEY_BEST,					/* LwTop of each participant, the leader's last */
@@ -58,52 +59,63 @@ typedef struct Shared
 	pg_atomic_uint64 floor;		/* as lw_rank_ascending has it */
 } Shared;
 
-/* Where a process stands that goes through the units in order. */
-typedef struct Walk
+/* A process's way through the units, in order. */
+typedef struct Units
 {
-	size_t		segment;
-	uint64		first;			/* its first unit */
-} Walk;
+	const LwView *view;
+	const bool *handed;
+	uint64		unit_rows;
+	size_t		segment;		/* where it stands */
+	uint64		first;			/* unit of that segment */
+} Units;
 
 struct LwParallelScan
 {
 	ParallelContext *context;
 	const LwView *view;
+	bool	   *handed;
 	Shared	   *shared;
 	char	   *best;			/* KEY_BEST */
 	bool	   *done;
 	int			participants;
-	Walk		walk;			/* of lw_parallel_left */
-	uint64		unit;
+	Units		units;			/* of lw_parallel_left */
+	uint64		next_left;
 };
 
 extern PGDLLEXPORT void lw_parallel_main(dsm_segment *memory, shm_toc *toc);
 
-static uint64
-units_of(const LwSegment *segment, uint64 unit_rows)
+static Units
+units_begin(const LwView *view, const bool *handed, uint64 unit_rows)
 {
-	return lw_segment_has_files(segment) ? (segment->documents + unit_rows - 1) / unit_rows : 0;
+	Units		units = {view, handed, unit_rows, 0, 0};
+
+	return units;
+}
+
+/* How many units a segment has. */
+static uint64
+units_of(const Units *units, size_t segment)
+{
+	if (!units->handed[segment])
+		return 0;
+	return (units->view->segments[segment]->documents + units->unit_rows - 1) / units->unit_rows;
 }
 
 /* The documents of a unit, which is not before that of the last call; returns how many. */
 static int
-list_unit(const LwView *view, const Shared *shared, uint64 unit, Walk *walk, LwPlace *places)
+units_list(Units *units, uint64 unit, LwPlace places[LW_PARALLEL_UNIT])
 {
-	const LwSegment *segment = view->segments[walk->segment];
 	int			count = 0;
 	uint64		end;
 	LwPlace		place;
 
-	while (unit - walk->first >= units_of(segment, shared->unit_rows))
-	{
-		walk->first += units_of(segment, shared->unit_rows);
-		segment = view->segments[++walk->segment];
-	}
-	place.segment = walk->segment;
-	place.row = (unit - walk->first) * shared->unit_rows;
-	end = Min(place.row + shared->unit_rows, segment->documents);
+	while (unit - units->first >= units_of(units, units->segment))
+		units->first += units_of(units, units->segment++);
+	place.segment = units->segment;
+	place.row = (unit - units->first) * units->unit_rows;
+	end = Min(place.row + units->unit_rows, units->view->segments[place.segment]->documents);
 	for (; place.row < end; place.row++)
-		if (!lw_bit(view->hidden[place.segment], place.row))
+		if (!lw_bit(units->view->hidden[place.segment], place.row))
 			places[count++] = place;
 	return count;
 }
@@ -121,25 +133,25 @@ raise_floor(Shared *shared, float4 floor)
 
 /* Scores one unit after the other as long as there are any. */
 static void
-take_part(const LwView *view, LwQuery *query, Shared *shared, LwTop *best, bool *done)
+take_part(Units units, LwQuery *query, Shared *shared, LwTop *best, bool *done)
 {
 	LwPlace		places[LW_PARALLEL_UNIT];
 	float4		scores[LW_PARALLEL_UNIT];
-	Walk		walk = {0, 0};
 	uint64		unit;
 
 	while ((unit = pg_atomic_fetch_add_u64(&shared->next, 1)) < shared->units)
 	{
-		int			count = list_unit(view, shared, unit, &walk, places);
+		int			count = units_list(&units, unit, places);
 
-		if (!lw_try_score_places(view, query, places, count,
+		if (!lw_top_fits(best, count))
+			return;
+		if (!lw_try_score_places(units.view, query, places, count,
 								 lw_rank_value(pg_atomic_read_u64(&shared->floor)), scores))
 		{
 			pg_atomic_write_u64(&shared->next, shared->units);
 			return;
 		}
-		if (!lw_top_offer(best, places, scores, count))
-			return;
+		lw_top_offer(best, places, scores, count);
 		raise_floor(shared, lw_top_floor(best));
 		done[unit] = true;
 	}
@@ -153,53 +165,60 @@ lw_parallel_main(dsm_segment *memory, shm_toc *toc)
 	Shared	   *shared = shm_toc_lookup(toc, KEY_SCAN, false);
 	char	   *best = shm_toc_lookup(toc, KEY_BEST, false);
 	LwStatCounts *all_counts = shm_toc_lookup(toc, KEY_COUNTS, false);
+	bool	   *done = shm_toc_lookup(toc, KEY_DONE, false);
+	LwQuery    *query;
 	LwView	   *view;
 	LwError		error;
 
 	if (lw_handed_open(shm_toc_lookup(toc, KEY_VIEW, false), &view, &error) != LW_OK)
 		return;
 	lw_stat_scored = &counts;
-	take_part(view, lw_prepare(shm_toc_lookup(toc, KEY_QUERY, false), shared->tokens, shared->dimension), shared,
-			  (LwTop *) (best + shared->best_size * ParallelWorkerNumber), shm_toc_lookup(toc, KEY_DONE, false));
+	query = lw_prepare(shm_toc_lookup(toc, KEY_QUERY, false), shared->tokens, shared->dimension);
+	take_part(units_begin(view, shm_toc_lookup(toc, KEY_HANDED, false), shared->unit_rows), query, shared,
+			  (LwTop *) (best + shared->best_size * ParallelWorkerNumber), done);
 	all_counts[ParallelWorkerNumber] = counts;
 	lw_view_release(view);
 }
 
-/* How many workers are worth their start, as the planner finds for a scan of a table. */
+/* How many workers are worth their start, as the planner finds for a scan of a table; also sets which segments they can have. */
 static int
-choose_workers(const LwView *view, uint64 k, Cost cost)
+choose_workers(const LwView *view, uint64 k, Cost cost, bool *handed)
 {
 	uint64		threshold = (uint64) Max(min_parallel_table_scan_size, 1) * BLCKSZ;
 	uint64		bytes = 0;
 	int			workers = 0;
 	size_t		i;
 
-	if (max_parallel_workers == 0 || IsInParallelMode() || !IsUnderPostmaster || !ActiveSnapshotSet())
+	if (max_parallel_workers_per_gather == 0 || max_parallel_workers == 0 || cost <= parallel_setup_cost ||
+		k > (uint64) work_mem * 1024 / sizeof(LwScored) ||
+		IsInParallelMode() || !IsUnderPostmaster || !ActiveSnapshotSet())
 		return 0;
-	if (k > (uint64) work_mem * 1024 / sizeof(LwScored))
-		return 0;
+	lw_handed_choose(view, handed);
 	for (i = 0; i < view->manifest.nsegments; i++)
-		if (lw_segment_has_files(view->segments[i]))
+		if (handed[i])
 			bytes += view->segments[i]->rows_map->size;
 	for (; workers < max_parallel_workers_per_gather && bytes >= threshold; threshold *= 3)
 		workers++;
+	/* what is spared is to be more than what a start takes */
 	return cost * workers / (workers + 1) > parallel_setup_cost ? workers : 0;
 }
 
 /* How many rows make a unit, and how many units there are. */
 static void
-divide(const LwView *view, int participants, Shared *shared)
+divide(const LwParallelScan *scan, Shared *shared)
 {
 	uint64		rows = 0;
+	Units		units;
 	size_t		i;
 
-	for (i = 0; i < view->manifest.nsegments; i++)
-		if (lw_segment_has_files(view->segments[i]))
-			rows += view->segments[i]->documents;
-	shared->unit_rows = Min(LW_PARALLEL_UNIT, rows / participants / UNITS_EACH + 1);
+	for (i = 0; i < scan->view->manifest.nsegments; i++)
+		if (scan->handed[i])
+			rows += scan->view->segments[i]->documents;
+	shared->unit_rows = Min(LW_PARALLEL_UNIT, rows / scan->participants / UNITS_EACH + 1);
+	units = units_begin(scan->view, scan->handed, shared->unit_rows);
 	shared->units = 0;
-	for (i = 0; i < view->manifest.nsegments; i++)
-		shared->units += units_of(view->segments[i], shared->unit_rows);
+	for (i = 0; i < scan->view->manifest.nsegments; i++)
+		shared->units += units_of(&units, i);
 }
 
 static void
@@ -221,34 +240,37 @@ share(ParallelContext *context, uint64 key, Size size)
 
 /* Puts all that workers need into shared memory; false when there is none. */
 static bool
-set_up(LwParallelScan *scan, const Shared *template, const float4 *values)
+set_up(LwParallelScan *scan, const Shared *setup, const float4 *values)
 {
 	ParallelContext *context = scan->context;
-	Size		values_size = mul_size(mul_size(sizeof(float4), template->tokens), template->dimension);
-	Size		view_size = lw_handed_size(scan->view);
-	Size		best_size = mul_size(template->best_size, scan->participants);
+	Size		values_size = mul_size(mul_size(sizeof(float4), setup->tokens), setup->dimension);
+	Size		handed_size = mul_size(sizeof(bool), scan->view->manifest.nsegments);
+	Size		view_size = lw_handed_size(scan->view, scan->handed);
+	Size		best_size = mul_size(setup->best_size, scan->participants);
 	Size		counts_size = mul_size(sizeof(LwStatCounts), context->nworkers);
 	int			i;
 
 	estimate(context, sizeof(Shared));
+	estimate(context, handed_size);
 	estimate(context, view_size);
 	estimate(context, values_size);
 	estimate(context, best_size);
-	estimate(context, template->units);
+	estimate(context, setup->units);
 	estimate(context, counts_size);
 	InitializeParallelDSM(context);
 	if (context->seg == NULL)
 		return false;
 	scan->shared = share(context, KEY_SCAN, sizeof(Shared));
-	*scan->shared = *template;
+	*scan->shared = *setup;
 	pg_atomic_init_u64(&scan->shared->next, 0);
 	pg_atomic_init_u64(&scan->shared->floor, lw_rank_ascending(-get_float4_infinity(), 0));
-	lw_handed_write(scan->view, share(context, KEY_VIEW, view_size));
+	memcpy(share(context, KEY_HANDED, handed_size), scan->handed, handed_size);
+	lw_handed_write(scan->view, scan->handed, share(context, KEY_VIEW, view_size));
 	memcpy(share(context, KEY_QUERY, values_size), values, values_size);
 	scan->best = share(context, KEY_BEST, best_size);
 	for (i = 0; i < scan->participants; i++)
-		lw_top_init((LwTop *) (scan->best + template->best_size * i), template->k);
-	scan->done = share(context, KEY_DONE, template->units);
+		lw_top_init((LwTop *) (scan->best + setup->best_size * i), setup->k);
+	scan->done = share(context, KEY_DONE, setup->units);
 	share(context, KEY_COUNTS, counts_size);
 	return true;
 }
@@ -274,24 +296,27 @@ count_workers(const LwParallelScan *scan)
 LwParallelScan *
 lw_parallel_scan(const LwView *view, LwQuery *query, const float4 *values, uint64 k, Cost cost)
 {
-	int			workers = choose_workers(view, k, cost);
-	Shared		template = {0};
+	bool	   *handed = palloc_array(bool, view->manifest.nsegments);
+	int			workers = choose_workers(view, k, cost, handed);
+	Shared		setup = {0};
 	LwParallelScan *scan;
 
 	if (workers == 0)
 		return NULL;
 	scan = palloc0(sizeof(LwParallelScan));
 	scan->view = view;
+	scan->handed = handed;
 	scan->participants = workers + 1;
-	template.k = k;
-	template.best_size = MAXALIGN(lw_top_size(k));
-	template.tokens = (int) lw_query_tokens(query);
-	template.dimension = (int) lw_query_dimension(query);
-	divide(view, scan->participants, &template);
+	setup.k = k;
+	setup.best_size = MAXALIGN(lw_top_size(k));
+	setup.tokens = (int) lw_query_tokens(query);
+	setup.dimension = (int) lw_query_dimension(query);
+	divide(scan, &setup);
+	scan->units = units_begin(view, handed, setup.unit_rows);
 
 	EnterParallelMode();
 	scan->context = CreateParallelContext("lateweave", "lw_parallel_main", workers);
-	if (set_up(scan, &template, values))
+	if (set_up(scan, &setup, values))
 		LaunchParallelWorkers(scan->context);
 	if (scan->context->nworkers_launched == 0)
 	{
@@ -299,10 +324,16 @@ lw_parallel_scan(const LwView *view, LwQuery *query, const float4 *values, uint6
 		return NULL;
 	}
 	if (parallel_leader_participation)
-		take_part(view, query, scan->shared, (LwTop *) (scan->best + template.best_size * workers), scan->done);
+		take_part(scan->units, query, scan->shared, (LwTop *) (scan->best + setup.best_size * workers), scan->done);
 	WaitForParallelWorkersToFinish(scan->context);
 	count_workers(scan);
 	return scan;
+}
+
+const bool *
+lw_parallel_segments(const LwParallelScan *scan)
+{
+	return scan->handed;
 }
 
 const LwTop *
@@ -316,9 +347,9 @@ lw_parallel_left(LwParallelScan *scan, LwPlace places[LW_PARALLEL_UNIT])
 {
 	int			count = 0;
 
-	for (; count == 0 && scan->unit < scan->shared->units; scan->unit++)
-		if (!scan->done[scan->unit])
-			count = list_unit(scan->view, scan->shared, scan->unit, &scan->walk, places);
+	for (; count == 0 && scan->next_left < scan->shared->units; scan->next_left++)
+		if (!scan->done[scan->next_left])
+			count = units_list(&scan->units, scan->next_left, places);
 	return count;
 }
 

@@ -27,11 +27,14 @@
 typedef struct LwParallelScan LwParallelScan;
 
 /*
- * Scores the documents of those segments that have files (lw_segment_has_files), with workers, for the best k (at least 1);
+ * Scores the documents of those segments that workers can have, with workers, for the best k (at least 1);
  * lw_view_hidden has been called, and `values` are the query's.  Returns when all have ended.  NULL, and nothing
  * is done, when workers are not worth their start for a scan of this cost, may not be used here, or cannot be had.
  */
 extern LwParallelScan *lw_parallel_scan(const LwView *view, LwQuery *query, const float4 *values, uint64 k, Cost cost);
+
+/* Which segments they are, [nsegments]. */
+extern const bool *lw_parallel_segments(const LwParallelScan *scan);
 
 /* What participant i, from 0, has found; NULL past the last. */
 extern const LwTop *lw_parallel_best(const LwParallelScan *scan, int i);

@@ -153,7 +153,7 @@ cost_of_all(const LwView *view, const LwMultivector *query)
 	return call.documents * lw_score_cost(&call);
 }
 
-/* Scores all documents, those in files with the help of parallel workers; false when they are no help. */
+/* Scores all documents, with the help of parallel workers; false when they are no help. */
 static bool
 scan_in_parallel(Search *search, const LwMultivector *query)
 {
@@ -162,7 +162,6 @@ scan_in_parallel(Search *search, const LwMultivector *query)
 												cost_of_all(view, query));
 	LwPlace		places[LW_PARALLEL_UNIT];
 	const LwTop *best;
-	bool	   *in_files;
 	int			count;
 	int			i;
 	uint64		n;
@@ -174,11 +173,8 @@ scan_in_parallel(Search *search, const LwMultivector *query)
 			offer(search, (LwPlace) {best->found[n].segment, best->found[n].row}, best->found[n].score);
 	while ((count = lw_parallel_left(parallel, places)) > 0)
 		flush(search, places, count);
+	scan(search, lw_parallel_segments(parallel));
 	lw_parallel_end(parallel);
-	in_files = palloc_array(bool, view->manifest.nsegments);
-	for (i = 0; i < (int) view->manifest.nsegments; i++)
-		in_files[i] = lw_segment_has_files(view->segments[i]);
-	scan(search, in_files);
 	return true;
 }
 

@@ -29,7 +29,7 @@ typedef struct HandedFile
 typedef struct HandedSegment
 {
 	uint64_t	id;
-	uint64_t	documents;		/* 0 when it has no files */
+	uint64_t	documents;		/* 0 when it is not handed over */
 	uint64_t	tokens;
 	uint64_t	row_size;
 	HandedFile	files[FILES];
@@ -66,8 +66,45 @@ files_of(const LwSegment *segment, const LwMap *maps[FILES], const void *data[FI
 	data[2] = segment->scales;
 }
 
+/* The identity of file number `file` of a segment; before them that of its ids was opened. */
+static const LwFileIdentity *
+identity_of(const LwSegment *segment, int file)
+{
+	return &segment->files.files[file + 1];
+}
+
+static bool
+same_identity(const LwFileIdentity *identity, const struct stat *status)
+{
+	LwDerivedKey now = {0};
+
+	lw_derived_key_add(&now, status);
+	return memcmp(&now.files[0], identity, sizeof(LwFileIdentity)) == 0;
+}
+
+void
+lw_handed_choose(const LwView *view, bool *handed)
+{
+	size_t		i;
+	int			file;
+
+	for (i = 0; i < view->manifest.nsegments; i++)
+	{
+		const LwMap *maps[FILES];
+		const void *data[FILES];
+		struct stat status;
+
+		files_of(view->segments[i], maps, data);
+		handed[i] = maps[0] != NULL;
+		for (file = 0; handed[i] && file < FILES; file++)
+			if (maps[file] != NULL)
+				handed[i] = stat(maps[file]->path, &status) == 0 &&
+					same_identity(identity_of(view->segments[i], file), &status);
+	}
+}
+
 size_t
-lw_handed_size(const LwView *view)
+lw_handed_size(const LwView *view, const bool *handed)
 {
 	size_t		size = sizeof(Handed) + round_up(lw_manifest_flat_size(&view->manifest)) +
 		view->manifest.nsegments * sizeof(HandedSegment) + strlen(view->directory) + 1;
@@ -79,7 +116,7 @@ lw_handed_size(const LwView *view)
 		const LwMap *maps[FILES];
 		const void *data[FILES];
 
-		if (!lw_segment_has_files(view->segments[i]))
+		if (!handed[i])
 			continue;
 		size += bitmap_size(view->segments[i]->documents);
 		files_of(view->segments[i], maps, data);
@@ -97,7 +134,7 @@ put(char *at, const void *data, size_t size)
 	return at + size;
 }
 
-/* Fills in the record of a segment that has files. */
+/* Fills in the record of a segment that is handed over. */
 static void
 describe(const LwSegment *segment, HandedSegment *handed)
 {
@@ -113,15 +150,14 @@ describe(const LwSegment *segment, HandedSegment *handed)
 	{
 		if (maps[file] == NULL)
 			continue;
-		/* before them the ids' file was opened */
-		handed->files[file].identity = segment->files.files[file + 1];
+		handed->files[file].identity = *identity_of(segment, file);
 		handed->files[file].data_at = (uint64_t) ((const char *) data[file] - maps[file]->data);
 		handed->files[file].path_size = strlen(maps[file]->path) + 1;
 	}
 }
 
 void
-lw_handed_write(const LwView *view, void *flat)
+lw_handed_write(const LwView *view, const bool *handed, void *flat)
 {
 	Handed		header;
 	HandedSegment *segments;
@@ -144,7 +180,7 @@ lw_handed_write(const LwView *view, void *flat)
 		const void *data[FILES];
 
 		segments[i].id = segment->id;
-		if (!lw_segment_has_files(segment))
+		if (!handed[i])
 			continue;
 		describe(segment, &segments[i]);
 		at = put(at, view->hidden[i], bitmap_size(segment->documents));
@@ -160,13 +196,11 @@ static LwStatus
 open_file(const HandedFile *handed, const char *path, LwMap **map, const void **data, LwError *error)
 {
 	struct stat file;
-	LwDerivedKey now = {0};
 	LwStatus	status = lw_map_open(AT_FDCWD, NULL, path, map, &file, NULL, error);
 
 	if (status != LW_OK)
 		return status;
-	lw_derived_key_add(&now, &file);
-	if (memcmp(&now.files[0], &handed->identity, sizeof(LwFileIdentity)) != 0)
+	if (!same_identity(&handed->identity, &file))
 		return lw_fail(error, LW_REPLACED, "HandedFile", -1, "the file that was handed over", "another one");
 	*data = (*map)->data + handed->data_at;
 	return LW_OK;

@@ -15,23 +15,22 @@
 
 #include "store/view.h"
 
-/* Whether a segment lies in files.  One that does not stays with the process that made it. */
-static inline bool
-lw_segment_has_files(const LwSegment *segment)
-{
-	return segment->rows_map != NULL;
-}
+/*
+ * Which segments can be handed over, [manifest.nsegments]: not those that lie in no files or whose files no
+ * longer lie at their paths.
+ */
+extern void lw_handed_choose(const LwView *view, bool *handed);
 
 /*
- * A view as one block of bytes without pointers, at an address for a uint64_t: its size, and making
- * it.  lw_view_hidden has been called.
+ * These segments of a view as one block of bytes without pointers, at an address for a uint64_t: its size, and
+ * making it.  lw_view_hidden has been called.
  */
-extern size_t lw_handed_size(const LwView *view);
-extern void lw_handed_write(const LwView *view, void *flat);
+extern size_t lw_handed_size(const LwView *view, const bool *handed);
+extern void lw_handed_write(const LwView *view, const bool *handed, void *flat);
 
 /*
  * Makes a view of it, good for scoring what is not hidden, and nothing else: no id can be looked up or read.
- * Segments stand where they stood; those without files have no documents.  LW_REPLACED, HandedFile, when
+ * Segments stand where they stood; those that were not handed over have no documents.  LW_REPLACED, HandedFile, when
  * another file lies at a path.
  */
 extern LwStatus lw_handed_open(const void *flat, LwView **view, LwError *error);

@@ -16,24 +16,24 @@ lw_top_size(uint64_t k)
 }
 
 void
-lw_top_init(LwTop *best, uint64_t k)
+lw_top_init(LwTop *top, uint64_t k)
 {
-	best->k = k;
-	best->count = 0;
+	top->k = k;
+	top->count = 0;
 }
 
 float
-lw_top_floor(const LwTop *best)
+lw_top_floor(const LwTop *top)
 {
-	return best->count < best->k ? -INFINITY : best->found[0].score;
+	return top->count < top->k ? -INFINITY : top->found[0].score;
 }
 
 /* Adds one to a heap that is not full. */
 static void
-rise(LwTop *best, LwScored document)
+rise(LwTop *top, LwScored document)
 {
-	LwScored   *heap = best->found;
-	uint64_t	at = best->count++;
+	LwScored   *heap = top->found;
+	uint64_t	at = top->count++;
 
 	while (at > 0 && lw_compare_scores(heap[(at - 1) / 2].score, document.score) < 0)
 	{
@@ -45,15 +45,15 @@ rise(LwTop *best, LwScored document)
 
 /* Puts one in the place of the top of a full heap. */
 static void
-sink(LwTop *best, LwScored document)
+sink(LwTop *top, LwScored document)
 {
-	LwScored   *heap = best->found;
+	LwScored   *heap = top->found;
 	uint64_t	at = 0;
 	uint64_t	child;
 
-	while ((child = 2 * at + 1) < best->k)
+	while ((child = 2 * at + 1) < top->k)
 	{
-		if (child + 1 < best->k && lw_compare_scores(heap[child].score, heap[child + 1].score) < 0)
+		if (child + 1 < top->k && lw_compare_scores(heap[child].score, heap[child + 1].score) < 0)
 			child++;
 		if (lw_compare_scores(document.score, heap[child].score) >= 0)
 			break;
@@ -64,14 +64,14 @@ sink(LwTop *best, LwScored document)
 }
 
 static void
-offer(LwTop *best, LwScored document)
+offer(LwTop *top, LwScored document)
 {
-	LwScored	worst = best->found[0];
+	LwScored	worst = top->found[0];
 	int			order;
 
-	if (best->count < best->k)
+	if (top->count < top->k)
 	{
-		rise(best, document);
+		rise(top, document);
 		return;
 	}
 	order = lw_compare_scores(document.score, worst.score);
@@ -79,30 +79,33 @@ offer(LwTop *best, LwScored document)
 		return;
 	if (order < 0)
 	{
-		sink(best, document);
+		sink(top, document);
 		/* the others with the score of the worst are still among the best only if it is the least */
-		if (lw_compare_scores(best->found[0].score, worst.score) != 0)
+		if (lw_compare_scores(top->found[0].score, worst.score) != 0)
 		{
-			best->count = best->k;
+			top->count = top->k;
 			return;
 		}
 		document = worst;
 	}
-	best->found[best->count++] = document;
+	top->found[top->count++] = document;
 }
 
 bool
-lw_top_offer(LwTop *best, const LwPlace *places, const float *scores, size_t count)
+lw_top_fits(const LwTop *top, size_t count)
+{
+	return top->count + count <= top->k + LW_TOP_TIES;
+}
+
+void
+lw_top_offer(LwTop *top, const LwPlace *places, const float *scores, size_t count)
 {
 	size_t		i;
 
-	if (best->count + count > best->k + LW_TOP_TIES)
-		return false;
 	for (i = 0; i < count; i++)
 	{
 		LwScored	document = {scores[i], (uint32_t) places[i].segment, places[i].row};
 
-		offer(best, document);
+		offer(top, document);
 	}
-	return true;
 }

@@ -38,10 +38,10 @@ extern void lw_top_init(LwTop *best, uint64_t k);
 /* A document of a lesser score is none of the best; -INFINITY as long as there are fewer than k. */
 extern float lw_top_floor(const LwTop *best);
 
-/*
- * Offers documents, none of which has been offered.  False, and takes none of them, when there
- * may be no room for as many of one score.
- */
-extern bool lw_top_offer(LwTop *best, const LwPlace *places, const float *scores, size_t count);
+/* Whether there is room for so many more, should they have one score with all that stand on the edge. */
+extern bool lw_top_fits(const LwTop *top, size_t count);
+
+/* Offers documents, which fit and none of which has been offered. */
+extern void lw_top_offer(LwTop *top, const LwPlace *places, const float *scores, size_t count);
 
 #endif							/* LW_STORE_TOP_H */

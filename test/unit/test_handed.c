@@ -10,14 +10,14 @@
 #include "store.h"
 #include "store/handed.h"
 
-/* What another process would get of a view, as far as it can be told from its bytes. */
+/* What another process gets of these segments of a view. */
 static LwStatus
-hand_over(const LwView *view, LwView **handed, LwError *error)
+hand_over(const LwView *view, const bool *which, LwView **handed, LwError *error)
 {
-	void	   *flat = malloc(lw_handed_size(view));
+	void	   *flat = malloc(lw_handed_size(view, which));
 	LwStatus	status;
 
-	lw_handed_write(view, flat);
+	lw_handed_write(view, which, flat);
 	status = lw_handed_open(flat, handed, error);
 	free(flat);
 	return status;
@@ -59,13 +59,20 @@ check_store(const char *path)
 	float	   *values;
 	void	   *memory;
 	LwQuery    *query;
+	bool	   *which;
 	size_t		i;
 
 	close(directory.fd);
 	if (view == NULL)
 		return;
 	CHECK(lw_view_hidden(view, &error) == LW_OK, "%s", path);
-	if (hand_over(view, &handed, &error) != LW_OK)
+	which = malloc(view->manifest.nsegments + 2);
+	lw_handed_choose(view, which);
+	for (i = 0; i < view->manifest.nsegments; i++)
+		CHECK(which[i], "the files of segment %zu are there", i);
+	/* one stays behind */
+	which[1] = false;
+	if (hand_over(view, which, &handed, &error) != LW_OK)
 	{
 		CHECK(false, "%s: expected %s, found %s", error.path, error.expected, error.found);
 		return;
@@ -78,10 +85,16 @@ check_store(const char *path)
 	memory = aligned_alloc(64, (lw_query_size(2, (uint32_t) view->manifest.dimension) + 63) / 64 * 64);
 	query = lw_query_init(memory, values, 2, (uint32_t) view->manifest.dimension);
 	for (i = 0; i < view->manifest.nsegments; i++)
-		compare_segment(view, handed, i, query);
+	{
+		if (i == 1)
+			CHECK(handed->segments[i]->documents == 0, "segment %zu has none", i);
+		else
+			compare_segment(view, handed, i, query);
+	}
 	CHECK(lw_view_check(handed, &error) == LW_OK, "nothing is cut");
 	free(memory);
 	free(values);
+	free(which);
 	lw_view_release(handed);
 	lw_view_release(view);
 }
@@ -95,6 +108,7 @@ check_replaced(void)
 	LwDirectory directory;
 	LwView	   *view;
 	LwView	   *handed;
+	bool		which;
 	LwError		error = {0};
 
 	snprintf(from, sizeof(from), "%s/stores/i8-d128/store", golden_root());
@@ -103,13 +117,20 @@ check_replaced(void)
 	view = open_view(directory);
 	close(directory.fd);
 	CHECK(lw_view_hidden(view, &error) == LW_OK, "a copy");
-	CHECK(hand_over(view, &handed, &error) == LW_OK, "that is as it was");
+	lw_handed_choose(view, &which);
+	CHECK(which, "its files are there");
+	CHECK(hand_over(view, &which, &handed, &error) == LW_OK, "and can be opened");
 	lw_view_release(handed);
 	run_command("cd '%s' && cp -p segment-0.codes.npy x && mv x segment-0.codes.npy%s", path, "");
-	CHECK(hand_over(view, &handed, &error) == LW_REPLACED && strcmp(error.name, "HandedFile") == 0 &&
+	CHECK(hand_over(view, &which, &handed, &error) == LW_REPLACED && strcmp(error.name, "HandedFile") == 0 &&
 		  strstr(error.path, "segment-0.codes.npy") != NULL, "%s: %s", error.path, error.found);
+	lw_handed_choose(view, &which);
+	CHECK(!which, "another file is not chosen");
 	run_command("rm '%s/segment-0.codes.npy'%s", path, "");
-	CHECK(hand_over(view, &handed, &error) == LW_MISSING, "it is gone");
+	lw_handed_choose(view, &which);
+	CHECK(!which, "nor is none");
+	which = true;
+	CHECK(hand_over(view, &which, &handed, &error) == LW_MISSING, "it is gone");
 	lw_view_release(view);
 }
 

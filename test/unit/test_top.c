@@ -64,7 +64,8 @@ check_case(size_t count, uint64_t k, uint32_t kinds)
 	{
 		size_t		n = count - done < block ? count - done : block;
 
-		CHECK(lw_top_offer(top, places + done, scores + done, n), "%zu of %zu", done, count);
+		CHECK(lw_top_fits(top, n), "%zu of %zu", done, count);
+		lw_top_offer(top, places + done, scores + done, n);
 	}
 	if (count > k)
 	{
@@ -87,24 +88,26 @@ check_case(size_t count, uint64_t k, uint32_t kinds)
 	free(top);
 }
 
-/* What is too much is refused as a whole, and what was kept stays. */
+/* What does not fit, to the last one. */
 static void
 check_full(void)
 {
 	LwTop	   *top = malloc(lw_top_size(2));
-	float		equal[MOST];
+	float		equal[100];
 	size_t		offered = 0;
 	size_t		i;
 
-	for (i = 0; i < MOST; i++)
+	for (i = 0; i < 100; i++)
 		equal[i] = 1;
 	lw_top_init(top, 2);
-	while (offered < 2 * LW_TOP_TIES && lw_top_offer(top, places, equal, 100))
-		offered += 100;
+	for (; offered < 2 * LW_TOP_TIES && lw_top_fits(top, 100); offered += 100)
+		lw_top_offer(top, places, equal, 100);
 	CHECK(offered == (LW_TOP_TIES + 2) / 100 * 100, "%zu equal ones have room", offered);
 	CHECK(top->count == offered, "all are kept");
-	CHECK(lw_top_offer(top, places, equal, (LW_TOP_TIES + 2) % 100), "up to the last");
-	CHECK(!lw_top_offer(top, places, equal, 1), "and not one more");
+	CHECK(lw_top_fits(top, (LW_TOP_TIES + 2) % 100), "up to the last");
+	lw_top_offer(top, places, equal, (LW_TOP_TIES + 2) % 100);
+	CHECK(!lw_top_fits(top, 1), "and not one more");
+	CHECK(lw_top_floor(top) == 1, "the floor is theirs");
 	free(top);
 }
 
