@@ -598,3 +598,83 @@ SELECT lateweave_compact(NULL), lateweave_settle('many', NULL);
 SET lateweave.fault = 'nowhere:kill';
 \set VERBOSITY default
 SELECT lateweave_drop_store('many');
+
+/*
+ * Many calls in a transaction are one segment, few are one each.
+ */
+SELECT lateweave_create_store('calls', 'e', 'r', 2, normalized => false) IS NOT NULL AS made;
+BEGIN;
+SELECT count(lateweave_append('calls', ARRAY['few' || i], ARRAY['[[1,0]]']::multivector[])) FROM generate_series(1, 3) i;
+COMMIT;
+SELECT documents, segments FROM lateweave_sources WHERE source = 'calls'::regclass;
+BEGIN;
+SELECT count(lateweave_append('calls', ARRAY['many' || i % 30], ARRAY[multivector(ARRAY[ARRAY[i, 0]]::real[])])) FROM generate_series(1, 40) i;
+SELECT count(*) FROM calls;
+COMMIT;
+SELECT documents, segments FROM lateweave_sources WHERE source = 'calls'::regclass;
+SELECT id, tokens FROM calls WHERE id IN ('many0', 'many10', 'many11') ORDER BY id;
+
+/*
+ * Changes and looks at them in turns, with some taken back; a cursor sees what was there when it was declared.
+ */
+BEGIN;
+DO $$
+DECLARE
+	n int;
+BEGIN
+	FOR i IN 1 .. 100 LOOP
+		BEGIN
+			INSERT INTO calls VALUES ('turn' || i, '[[1,1]]') ON CONFLICT DO NOTHING;
+			DELETE FROM calls WHERE id = 'turn' || i / 2;
+			IF i % 7 = 0 THEN
+				TRUNCATE calls;
+				PERFORM 1 / 0;
+			END IF;
+		EXCEPTION WHEN division_by_zero THEN
+			INSERT INTO calls VALUES ('late' || i, '[[1,1]]');
+		END;
+		SELECT count(*) INTO n FROM calls WHERE id = 'turn' || i;
+		IF n <> (i % 7 <> 0)::int THEN
+			RAISE 'turn % has %', i, n;
+		END IF;
+	END LOOP;
+END $$;
+SELECT count(*), count(*) FILTER (WHERE id LIKE 'turn%') AS turns, count(*) FILTER (WHERE id LIKE 'late%') AS late FROM calls;
+SELECT lateweave_append('calls', '{x}'::text[], ARRAY['[[1,0]]']::multivector[]);
+SELECT lateweave_append('calls', '{y}'::text[], ARRAY['[[2,0]]']::multivector[]);
+SELECT id, tokens FROM calls WHERE id IN ('x', 'y') ORDER BY id;
+SELECT lateweave_append('calls', '{y}'::text[], ARRAY['[[3,0]]']::multivector[]);
+SELECT id, tokens FROM calls WHERE id IN ('x', 'y') ORDER BY id;
+DECLARE before CURSOR FOR SELECT i, (SELECT count(*) FROM lateweave_fetch('calls', ARRAY[i])) FROM unnest('{turn100,new}'::text[]) i;
+INSERT INTO calls VALUES ('new', '[[1,1]]');
+DELETE FROM calls WHERE id = 'turn100';
+SELECT count(*) FROM calls;
+FETCH ALL FROM before;
+SELECT count(*) FROM calls;
+COMMIT;
+SELECT count(*) FROM calls;
+SELECT lateweave_drop_store('calls');
+
+/*
+ * The same of changes that go to files.
+ */
+SELECT lateweave_create_store('loads', 'e', 'r', 4096, 'float32', normalized => false) IS NOT NULL AS made;
+CREATE TEMP TABLE load AS SELECT multivector_agg(v) AS tokens
+	FROM (SELECT array_agg((d % 7)::real) AS v FROM generate_series(1, 100) t, generate_series(1, 4096) d GROUP BY t) v;
+BEGIN;
+INSERT INTO loads SELECT 'a' || i, tokens FROM load, generate_series(1, 7) i;
+DECLARE before CURSOR FOR SELECT i, (SELECT count(*) FROM lateweave_fetch('loads', ARRAY[i])) FROM unnest('{a1,a7,b1}'::text[]) i;
+INSERT INTO loads SELECT 'b' || i, tokens FROM load, generate_series(1, 7) i;
+FETCH ALL FROM before;
+DO $$ BEGIN FOR i IN 1 .. 15 LOOP INSERT INTO loads SELECT 'c' || i, tokens FROM load; END LOOP; END $$;
+DECLARE after CURSOR FOR SELECT i, (SELECT count(*) FROM lateweave_fetch('loads', ARRAY[i])) FROM unnest('{b7,c1,c15,d1}'::text[]) i;
+INSERT INTO loads SELECT 'd' || i, tokens FROM load, generate_series(1, 12) i;
+SAVEPOINT one;
+INSERT INTO loads SELECT 'e' || i, tokens FROM load, generate_series(1, 12) i;
+ROLLBACK TO one;
+INSERT INTO loads SELECT 'c' || i, tokens FROM load, generate_series(11, 20) i;
+SELECT left(id, 1) AS command, count(*) FROM loads GROUP BY 1 ORDER BY 1;
+FETCH ALL FROM after;
+COMMIT;
+SELECT left(id, 1) AS command, count(*) FROM loads GROUP BY 1 ORDER BY 1;
+SELECT lateweave_drop_store('loads');

@@ -31,16 +31,15 @@ install_peers() {
 
 # The reference implementation of section files wants Python 3.12; without one only lateweave is timed.
 install_section_peer() {
-	local candidate
+	local newer
 	section_python=$build/bench-venv-sections/bin/python
 	"$section_python" -I -c 'import numpy, urna' 2>/dev/null && return
-	for candidate in python3 python3.14 python3.13 python3.12; do
-		"$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
+	if newer=$(python_312); then
 		say "Installing urna to compare with in $build/bench-venv-sections ..."
-		"$candidate" -m venv "$build/bench-venv-sections" &&
+		"$newer" -m venv "$build/bench-venv-sections" &&
 			"$section_python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 numpy urna==0.5.6 &&
 			return
-	done
+	fi
 	section_python=$python
 	say "No Python 3.12 with urna: section files are timed without their reference implementation."
 }

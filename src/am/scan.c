@@ -96,7 +96,7 @@ release_content(void *content)
 
 /* Pins the source that the query names, and begins with its documents. */
 static void
-begin_documents(LwIndexScan *state, Datum query)
+begin_documents(LwIndexScan *state, Datum query, int candidates)
 {
 	state->query = (LwMultivector *) PG_DETOAST_DATUM_COPY(query);
 	lw_scorer_begin_named(&state->scorer, state->query);
@@ -107,7 +107,7 @@ begin_documents(LwIndexScan *state, Datum query)
 	state->release.arg = &state->scorer.content;
 	MemoryContextRegisterResetCallback(state->context, &state->release);
 
-	state->ranking = lw_ranking_begin(&state->scorer, state->query);
+	state->ranking = lw_ranking_begin(&state->scorer, state->query, candidates);
 	lw_walk_begin(&state->walk, NULL, lw_key_end(), lw_key_end());
 }
 
@@ -132,7 +132,7 @@ begin(IndexScanDesc scan, LwIndexScan *state)
 	if (order->sk_flags & SK_ISNULL)
 		lw_walk_begin(&state->walk, scan->indexRelation, lw_key_first(0), lw_key_end());
 	else
-		begin_documents(state, order->sk_argument);
+		begin_documents(state, order->sk_argument, lw_index_candidates(scan->indexRelation));
 	MemoryContextSwitchTo(old);
 	state->started = true;
 }

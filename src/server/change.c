@@ -150,10 +150,7 @@ lw_change_append(LwChange *change, const char *id, size_t size,
 	if (change->deletes != NULL)
 		lwidset_delete(change->deletes, lw_id_key(id, size));
 	lw_stage_begin_change(stage);
-	if (lw_stage_spills(stage))
-		lw_stage_spill(stage, string, values, tokens);
-	else
-		lw_put_append(&stage->changes, lw_change_format(&stage->manifest), string, values, tokens);
+	lw_stage_append(stage, string, values, tokens);
 	lw_stage_end_change(stage);
 }
 

@@ -36,7 +36,6 @@ typedef struct Trouble
 
 /* Since the last lw_report_kernel_time. */
 static LwStatCounts reported;
-static uint64 reported_commit;
 
 void
 lw_check_dimension(const LwView *view, int dimension)
@@ -107,21 +106,27 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
 }
 
+/* Adds documents of a view that were scored to other ones. */
+static void
+add_scored(LwStatCounts *sum, const LwView *view, const LwStatCounts *counts)
+{
+	sum->documents += counts->documents;
+	sum->tokens += counts->tokens;
+	sum->bytes += counts->bytes;
+	sum->nanoseconds += counts->nanoseconds;
+	sum->untimed += counts->untimed;
+	sum->commit = view->manifest.commit;
+	sum->present = view->hidden == NULL ? 0 : view->documents;
+}
+
 void
 lw_count_scored(const LwView *view, const LwStatCounts *counts)
 {
-	lw_stat_scored->documents += counts->documents;
-	lw_stat_scored->tokens += counts->tokens;
-	lw_stat_scored->bytes += counts->bytes;
-	lw_stat_scored->nanoseconds += counts->nanoseconds;
-	reported.documents += counts->documents;
-	reported.tokens += counts->tokens;
-	reported.bytes += counts->bytes;
-	reported.nanoseconds += counts->nanoseconds;
-	reported_commit = view->manifest.commit;
+	add_scored(lw_stat_scored, view, counts);
+	add_scored(&reported, view, counts);
 }
 
-/* Counts a block. */
+/* Counts a block; `nanoseconds` is 0 when they were not measured. */
 static void
 count_block(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
 {
@@ -133,16 +138,16 @@ count_block(const LwView *view, size_t documents, size_t tokens, uint64 nanoseco
 	if (view->manifest.encoding == LW_INT8)
 		counts.bytes += tokens * sizeof(float4);
 	counts.nanoseconds = nanoseconds;
+	counts.untimed = nanoseconds == 0 ? documents : 0;
 	lw_count_scored(view, &counts);
 }
 
 /* Scores a block, the first of `count` documents, and sets *done to how many they were; false when something is wrong. */
 static bool
 score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-			float4 floor, float4 *scores, size_t *done, Trouble *trouble)
+			bool timed, float4 floor, float4 *scores, size_t *done, Trouble *trouble)
 {
 	LwDocument	documents[BLOCK_DOCUMENTS];
-	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
 	instr_time	start;
 	instr_time	end;
 	uint64		nanoseconds = 0;
@@ -176,7 +181,7 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 /* Scores documents in blocks; when something is wrong, it is with the block that begins at the number that is returned. */
 static size_t
 score_blocks(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-			 float4 floor, float4 *scores, Trouble *trouble)
+			 bool timed, float4 floor, float4 *scores, Trouble *trouble)
 {
 	size_t		done = 0;
 	size_t		n;
@@ -187,19 +192,20 @@ score_blocks(const LwView *view, LwQuery *query, const LwPlace *places, size_t c
 	while (done < count)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!score_block(view, query, places + done, count - done, floor, scores + done, &n, trouble))
+		if (!score_block(view, query, places + done, count - done, timed, floor, scores + done, &n, trouble))
 			break;
 		done += n;
 	}
 	return done;
 }
 
-void
-lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-				float4 floor, float4 *scores)
+/* As lw_score_places; measures the time when `timed` is set. */
+static void
+score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			 bool timed, float4 floor, float4 *scores)
 {
 	Trouble		trouble;
-	size_t		done = score_blocks(view, query, places, count, floor, scores, &trouble);
+	size_t		done = score_blocks(view, query, places, count, timed, floor, scores, &trouble);
 
 	if (done == count)
 		return;
@@ -208,13 +214,20 @@ lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_
 	lw_report_score_problem(view, places[done + trouble.good], trouble.problem);
 }
 
+void
+lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+				float4 floor, float4 *scores)
+{
+	score_places(view, query, places, count, true, floor, scores);
+}
+
 bool
 lw_try_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
 					float4 floor, float4 *scores)
 {
 	Trouble		ignored;
 
-	return score_blocks(view, query, places, count, floor, scores, &ignored) == count;
+	return score_blocks(view, query, places, count, true, floor, scores, &ignored) == count;
 }
 
 /* Puts the lowest score on top. */
@@ -231,16 +244,17 @@ void
 lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
 			  size_t k, float4 *scores)
 {
+	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
 	binaryheap *best;			/* the k best scores so far */
 	size_t		done;
 	size_t		i;
 
 	if (k >= count)
 	{
-		lw_score_places(view, query, places, count, -get_float4_infinity(), scores);
+		score_places(view, query, places, count, timed, -get_float4_infinity(), scores);
 		return;
 	}
-	lw_score_places(view, query, places, k, -get_float4_infinity(), scores);
+	score_places(view, query, places, k, timed, -get_float4_infinity(), scores);
 	best = binaryheap_allocate((int) k, compare_lowest, NULL);
 	for (i = 0; i < k; i++)
 		binaryheap_add_unordered(best, Float4GetDatum(scores[i]));
@@ -250,8 +264,8 @@ lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t 
 		size_t		end = Min(count, done + BLOCK_DOCUMENTS);
 
 		lw_read_ahead(view, places + end, count - end);
-		lw_score_places(view, query, places + done, end - done,
-						DatumGetFloat4(binaryheap_first(best)), scores + done);
+		score_places(view, query, places + done, end - done, timed,
+					 DatumGetFloat4(binaryheap_first(best)), scores + done);
 		for (i = done; i < end; i++)
 			if (scores[i] > DatumGetFloat4(binaryheap_first(best)))
 				binaryheap_replace_first(best, Float4GetDatum(scores[i]));
@@ -268,6 +282,6 @@ lw_report_kernel_time(const char *path)
 								 UINT64_FORMAT " tokens, " UINT64_FORMAT " bytes, commit " UINT64_FORMAT,
 								 path, reported.documents, reported.nanoseconds / 1e6,
 								 lw_kernel_names[lw_kernel_active()],
-								 reported.tokens, reported.bytes, reported_commit)));
+								 reported.tokens, reported.bytes, reported.commit)));
 	memset(&reported, 0, sizeof(reported));
 }

@@ -43,12 +43,21 @@ lw_stage_find(const LwStore *store)
 	return NULL;
 }
 
+/* Lets go of the views of more than `end` bytes of changes. */
+static void
+drop_layers(LwStage *stage, size_t end)
+{
+	while (stage->nlayers > 0 && stage->layers[stage->nlayers - 1].end > end)
+		lw_view_release(stage->layers[--stage->nlayers].view);
+}
+
 static void
 free_stage(LwStage *stage)
 {
 	lw_stage_abort_bulk(stage);
 	lw_stage_release_bulk(stage);
 	lw_view_release(stage->view);
+	drop_layers(stage, 0);
 	lw_view_release(stage->view_base);
 	lw_buffer_free(&stage->changes);
 	lw_manifest_free(&stage->manifest);
@@ -129,6 +138,7 @@ lw_stage_get(LwSource *source)
 	stage->store = source->store;
 	stage->store->holds++;
 	lw_buffer_init(&stage->changes, MAX_CHANGES);
+	stage->view_command = InvalidCommandId;
 	dlist_push_tail(&lw_stages, &stage->node);
 	stage->shared = lw_shared_hold(stage->store);
 	if (!lw_manifest_unflatten(flat, &stage->manifest))
@@ -176,7 +186,6 @@ lw_stage_begin_change(LwStage *stage)
 		stage->marks[stage->nmarks].end = stage->changes.size;
 		stage->nmarks++;
 	}
-	stage->generation++;
 }
 
 void
@@ -190,6 +199,17 @@ lw_stage_end_change(LwStage *stage)
 	stage->marks[stage->nmarks - 1].end = stage->changes.size;
 }
 
+void
+lw_stage_cut(LwStage *stage, size_t size)
+{
+	int			i;
+
+	stage->changes.size = size;
+	stage->least = Min(stage->least, size);
+	for (i = stage->nmarks; i-- > 0 && stage->marks[i].end > size;)
+		stage->marks[i].end = size;
+}
+
 /* Cuts off what subtransactions of this level and deeper have changed. */
 static void
 cut_off(LwStage *stage, int level)
@@ -199,12 +219,12 @@ cut_off(LwStage *stage, int level)
 		LwStageLevel *last = &stage->levels[--stage->nlevels];
 
 		lw_stage_abort_bulk(stage);
-		stage->changes.size = last->begin;
-		stage->changes.failed = stage->changes.full = false;
 		stage->nmarks = (int) last->marks;
+		lw_stage_cut(stage, last->begin);
+		stage->changes.failed = stage->changes.full = false;
 		stage->run = stage->changes.size;
 		stage->origin = LW_CHANGE_CALL; /* a row change that follows begins a segment: at worst one more */
-		stage->generation++;
+		stage->view_command = InvalidCommandId;
 	}
 }
 
@@ -255,8 +275,9 @@ changes_before(const LwStage *stage, CommandId command)
 	return end;
 }
 
-LwView *
-lw_stage_view(LwStage *stage, LwView *base, CommandId command)
+/* Lays the changes from `begin` to `end` over a view. */
+static LwView *
+lay_over(LwStage *stage, LwView *base, size_t begin, size_t end)
 {
 	LwBytes		piece;
 	LwDirectory pending = {-1, stage->path};
@@ -266,15 +287,8 @@ lw_stage_view(LwStage *stage, LwView *base, CommandId command)
 	LwStatus	status;
 	bool		there = false;
 
-	if (stage->view != NULL && stage->view_base == base && stage->view_generation == stage->generation &&
-		stage->view_command == command)
-		return stage->view;
-	lw_stage_end_bulk(stage);
-	piece.data = stage->changes.data;
-	piece.size = changes_before(stage, command);
-	if (piece.size == 0)
-		return base;
-
+	piece.data = stage->changes.data + begin;
+	piece.size = end - begin;
 	lw_error_path(&error, NULL, stage->path);
 	status = lw_draft_begin(&draft, base, stage->directory, &error);
 	if (status == LW_OK)
@@ -291,12 +305,62 @@ lw_stage_view(LwStage *stage, LwView *base, CommandId command)
 	}
 	if (status != LW_OK)
 		lw_report(ERROR, &error);
-	lw_view_retain(base);
+	return view;
+}
+
+/*
+ * The view of the changes up to `end`.  What is laid over a layer goes into one with that unless
+ * it is the smaller by far: so each change is laid about as often as the logarithm of their number says.
+ */
+static LwView *
+view_until(LwStage *stage, LwView *base, size_t end)
+{
+	LwStageLayer *layers = stage->layers;
+	size_t		begin;
+
+	if (base != stage->view_base)
+	{
+		drop_layers(stage, 0);
+		lw_view_retain(base);
+		lw_view_release(stage->view_base);
+		stage->view_base = base;
+	}
+	drop_layers(stage, Min(end, stage->least));
+	stage->least = SIZE_MAX;
+	for (;;)
+	{
+		int			n = stage->nlayers;
+		size_t		under = n > 1 ? layers[n - 2].end : 0;
+
+		begin = n > 0 ? layers[n - 1].end : 0;
+		if (n == 0 || (n < LW_STAGE_LAYERS && begin - under >= 2 * (end - begin)))
+			break;
+		drop_layers(stage, under);
+	}
+	if (begin < end)
+	{
+		LwView	   *view = lay_over(stage, stage->nlayers > 0 ? layers[stage->nlayers - 1].view : base, begin, end);
+
+		layers[stage->nlayers].end = end;
+		layers[stage->nlayers++].view = view;
+	}
+	return stage->nlayers > 0 ? layers[stage->nlayers - 1].view : base;
+}
+
+LwView *
+lw_stage_view(LwStage *stage, LwView *base, CommandId command)
+{
+	LwView	   *view;
+
+	/* later commands add nothing to it */
+	if (command != InvalidCommandId && stage->view_command == command && stage->view_base == base)
+		return stage->view;
+	if (command == InvalidCommandId || stage->bulk.command < command)
+		lw_stage_end_bulk(stage);
+	view = view_until(stage, base, changes_before(stage, command));
+	lw_view_retain(view);
 	lw_view_release(stage->view);
-	lw_view_release(stage->view_base);
 	stage->view = view;
-	stage->view_base = base;
-	stage->view_generation = stage->generation;
 	stage->view_command = command;
 	return view;
 }

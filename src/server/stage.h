@@ -38,6 +38,16 @@ typedef struct LwStageLevel
 	size_t		marks;			/* how many marks there were then */
 } LwStageLevel;
 
+/* What a transaction's changes up to `end` make of a view, laid over that or over the layer before. */
+typedef struct LwStageLayer
+{
+	size_t		end;
+	LwView	   *view;
+} LwStageLayer;
+
+/* Each is of at least twice the bytes of the one over it. */
+#define LW_STAGE_LAYERS 48
+
 /* The segments that are written to the pending directory, one at a time. */
 typedef struct LwStageBulk
 {
@@ -48,6 +58,8 @@ typedef struct LwStageBulk
 	bool		open;			/* one is being written: */
 	LwSegmentWriter writer;
 	struct lwidset_hash *ids; /* hashes of the ids in it */
+	CommandId	command;		/* that appended the last of them */
+	bool		of_one;			/* and all of them */
 } LwStageBulk;
 
 typedef struct LwStage
@@ -64,7 +76,6 @@ typedef struct LwStage
 	LwBuffer	changes;
 	LwChangeOrigin origin;		/* of the last append */
 	size_t		run;			/* where the last run of appends begins */
-	uint64		generation;		/* another one when the changes are */
 	int			nmarks;
 	int			marks_room;
 	LwStageMark *marks;
@@ -79,10 +90,14 @@ typedef struct LwStage
 	bool		written;		/* the intent is there */
 	LwIntent	intent;
 
-	/* the view with the changes of commands before `view_command` laid over `view_base` */
-	LwView	   *view;
+	/* views of the changes over `view_base`, so that a statement after a few changes more looks at those only */
 	LwView	   *view_base;
-	uint64		view_generation;
+	int			nlayers;
+	LwStageLayer layers[LW_STAGE_LAYERS];
+	size_t		least;			/* the fewest bytes of changes since the last layer was made */
+
+	/* what was given last: the changes of commands before `view_command`, InvalidCommandId when that is to be looked up */
+	LwView	   *view;
 	CommandId	view_command;
 } LwStage;
 
@@ -104,13 +119,13 @@ extern void lw_stage_begin_change(LwStage *stage);
 /* After something was added: ERROR when there was no room. */
 extern void lw_stage_end_change(LwStage *stage);
 
-/* Whether the last run of appends is so long that it, and what follows, goes to files. */
-extern bool lw_stage_spills(const LwStage *stage);
+/* Cuts the changes off at a record. */
+extern void lw_stage_cut(LwStage *stage, size_t size);
 
-/* Appends to a file what would be a record of the changes; takes the last run there first. */
-extern void lw_stage_spill(LwStage *stage, LwString id, const float *values, size_t tokens);
+/* Adds a document to the changes, or to a file when the last run of appends is too long for memory. */
+extern void lw_stage_append(LwStage *stage, LwString id, const float *values, size_t tokens);
 
-/* Ends the segment that is being written, if one is; the changes name it then. */
+/* Ends the segment that is being written, if one is; the changes name it then, before the last run. */
 extern void lw_stage_end_bulk(LwStage *stage);
 
 /* Gives the segment up that is being written. */
@@ -121,7 +136,7 @@ extern void lw_stage_release_bulk(LwStage *stage);
 
 /*
  * Lays the changes of commands before `command` (InvalidCommandId: all) over a view.
- * The stage keeps the result; `base` itself when there are none.
+ * The stage keeps the result until it gives another; `base` itself when there are none.
  */
 extern LwView *lw_stage_view(LwStage *stage, LwView *base, CommandId command);
 

@@ -4,10 +4,13 @@
  *	  Segments that a transaction writes before it commits, since what it
  *	  appends is too much for memory.
  *
- * Appended documents are collected in memory as all changes are.  A run of them
- * that has grown past SPILL_SIZE goes to the files of a segment, and so does
- * what follows, until the run ends.  An id that is in the segment already ends it, so
- * that the later document is in a later one.  Memory: the run, and an idset.
+ * Appended documents are collected in memory as all changes are.  When a run of them
+ * has grown past SPILL_SIZE, the documents of earlier commands go to the files of a
+ * segment, and those of the current one when they alone are too many: so a
+ * snapshot between two large commands has the documents of the first.  The
+ * segment comes before what is left of the run.  An id that is in the
+ * segment already ends it, so that the later document is in a later one.
+ * Memory: the run, and an idset.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +28,9 @@
 #include "server/stage.h"
 
 #define SPILL_SIZE ((size_t) 16 * 1024 * 1024)
+
+/* What earlier commands have added stays in memory when it is less. */
+#define LEAST_SEGMENT (SPILL_SIZE / 16)
 
 void
 lw_stage_abort_bulk(LwStage *stage)
@@ -107,11 +113,35 @@ begin_segment(LwStage *stage)
 		lw_progress_begin(stage->relid, LW_PHASE_LOAD, 0);
 }
 
+/* Has the changes name a segment, before the last run of them. */
+static void
+put_segment(LwStage *stage, const LwManifestSegment *entry)
+{
+	LwStageBulk *bulk = &stage->bulk;
+	LwString	name = {bulk->name, strlen(bulk->name)};
+	size_t		tail = stage->changes.size - stage->run;
+	uint8	   *copy = MemoryContextAllocHuge(CurrentMemoryContext, tail + 1);
+	size_t		added;
+	int			i;
+
+	if (tail > 0)
+		memcpy(copy, stage->changes.data + stage->run, tail);
+	stage->changes.size = stage->run;
+	stage->least = Min(stage->least, stage->run);
+	lw_put_bulk(&stage->changes, name, entry);
+	added = stage->changes.size - stage->run;
+	for (i = stage->nmarks; i-- > 0 && stage->marks[i].end >= stage->run && stage->marks[i].command >= bulk->command;)
+		stage->marks[i].end += added;
+	stage->run += added;
+	lw_put_bytes(&stage->changes, copy, tail);
+	pfree(copy);
+	lw_stage_end_change(stage);
+}
+
 void
 lw_stage_end_bulk(LwStage *stage)
 {
 	LwStageBulk *bulk = &stage->bulk;
-	LwString	name = {bulk->name, strlen(bulk->name)};
 	LwManifestSegment entry;
 	LwError		error;
 	LwStatus	status;
@@ -127,9 +157,7 @@ lw_stage_end_bulk(LwStage *stage)
 		status = lw_directory_sync(bulk->directory, &error);
 	if (status != LW_OK)
 		lw_report(ERROR, &error);
-	lw_put_bulk(&stage->changes, name, &entry);
-	stage->run = stage->changes.size;
-	lw_stage_end_change(stage);
+	put_segment(stage, &entry);
 }
 
 /* Appends an encoded document to the segment, or to another when it holds the id. */
@@ -177,35 +205,47 @@ write_records(LwStage *stage, LwBytes records)
 	}
 }
 
-/* Takes the run out of the changes and writes it. */
+/* Takes the first bytes of the run out of the changes and writes them: documents up to those of a command. */
 static void
-write_run(LwStage *stage)
+write_run(LwStage *stage, size_t size, CommandId command)
 {
-	LwBytes		run;
-	uint8	   *copy;
+	size_t		all = stage->changes.size - stage->run;
+	uint8	   *copy = MemoryContextAllocHuge(CurrentMemoryContext, all);
+	LwBytes		written;
 
-	run.size = stage->changes.size - stage->run;
-	copy = MemoryContextAllocHuge(CurrentMemoryContext, run.size);
-	memcpy(copy, stage->changes.data + stage->run, run.size);
-	run.data = copy;
-	stage->changes.size = stage->run;
-	write_records(stage, run);
+	memcpy(copy, stage->changes.data + stage->run, all);
+	written.data = copy;
+	written.size = size;
+	lw_stage_cut(stage, stage->run);
+	stage->bulk.command = command;
+	write_records(stage, written);
+	lw_put_bytes(&stage->changes, copy + size, all - size);
 	pfree(copy);
 }
 
-bool
-lw_stage_spills(const LwStage *stage)
+/* Has what earlier commands have added to the run leave it. */
+static void
+write_earlier(LwStage *stage)
 {
-	return stage->bulk.open || stage->changes.size - stage->run > SPILL_SIZE;
+	const LwStageMark *before = stage->nmarks > 1 ? &stage->marks[stage->nmarks - 2] : NULL;
+
+	if (before == NULL || before->end <= stage->run)
+		return;
+	if (stage->bulk.of_one)
+		lw_stage_end_bulk(stage);
+	stage->bulk.of_one = false;
+	if (!stage->bulk.open && before->end - stage->run < LEAST_SEGMENT)
+		stage->run = before->end;
+	else
+		write_run(stage, before->end - stage->run, before->command);
 }
 
-void
-lw_stage_spill(LwStage *stage, LwString id, const float *values, size_t tokens)
+/* Writes a document to the segment of the current command. */
+static void
+write_current(LwStage *stage, LwString id, const float *values, size_t tokens)
 {
 	LwBuffer	record;
 
-	if (!stage->bulk.open)
-		write_run(stage);
 	lw_buffer_init(&record, 0);
 	lw_put_append(&record, lw_change_format(&stage->manifest), id, values, tokens);
 	if (record.failed)
@@ -219,4 +259,26 @@ lw_stage_spill(LwStage *stage, LwString id, const float *values, size_t tokens)
 		lw_buffer_free(&record);
 	}
 	PG_END_TRY();
+}
+
+void
+lw_stage_append(LwStage *stage, LwString id, const float *values, size_t tokens)
+{
+	LwStageBulk *bulk = &stage->bulk;
+	CommandId	command = stage->marks[stage->nmarks - 1].command;
+
+	if (stage->changes.size - stage->run > SPILL_SIZE)
+	{
+		write_earlier(stage);
+		if (stage->changes.size - stage->run > SPILL_SIZE)
+		{
+			lw_stage_end_bulk(stage);
+			bulk->of_one = true;
+			write_run(stage, stage->changes.size - stage->run, command);
+		}
+	}
+	if (bulk->open && bulk->command == command)
+		write_current(stage, id, values, tokens);
+	else
+		lw_put_append(&stage->changes, lw_change_format(&stage->manifest), id, values, tokens);
 }

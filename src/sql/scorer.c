@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -18,32 +17,12 @@
 #include "compat.h"
 #include "section/space.h"
 #include "server/ids.h"
+#include "server/idset.h"
 #include "server/pin.h"
 #include "server/prepared.h"
 #include "server/scoring.h"
 #include "server/stat.h"
 #include "sql/scorer.h"
-#include "store/idmap.h"
-
-typedef struct IdEntry
-{
-	LwString	id;
-	uint32		hash;
-	char		status;
-} IdEntry;
-
-#define SH_PREFIX id_set
-#define SH_ELEMENT_TYPE IdEntry
-#define SH_KEY_TYPE LwString
-#define SH_KEY id
-#define SH_HASH_KEY(table, key) ((uint32) lw_id_hash((key).data, (key).size))
-#define SH_EQUAL(table, a, b) lw_string_equal(a, b)
-#define SH_STORE_HASH
-#define SH_GET_HASH(table, entry) (entry)->hash
-#define SH_SCOPE static inline
-#define SH_DEFINE
-#define SH_DECLARE
-#include "lib/simplehash.h"
 
 void
 lw_scorer_begin(LwScorer *scorer, Oid source, const LwMultivector *query,
@@ -210,21 +189,21 @@ lw_id_list(ArrayType *array, LwIdList *list)
 void
 lw_refuse_repeated_ids(const LwString *ids, int count)
 {
-	id_set_hash *set = id_set_create(CurrentMemoryContext, (uint32) count + 1, NULL);
+	lwidset_hash *set = lwidset_create(CurrentMemoryContext, (uint32) count + 1, NULL);
 	int			i;
 
 	for (i = 0; i < count; i++)
 	{
 		bool		found;
 
-		id_set_insert(set, ids[i], &found);
+		lwidset_insert(set, lw_id_key(ids[i].data, ids[i].size), &found);
 		if (found)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("id \"%s\" is given more than once", lw_id_for_message(ids[i].data, ids[i].size)),
 					 errhint("Give every candidate once, for example by SELECT DISTINCT.")));
 	}
-	id_set_destroy(set);
+	lwidset_destroy(set);
 }
 
 int

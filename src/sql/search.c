@@ -144,7 +144,7 @@ scan(Search *search, const bool *skip)
 static Cost
 cost_of_all(const LwView *view, const LwMultivector *query)
 {
-	LwCall		call;
+	LwCall		call = {0};
 
 	call.query_tokens = query->tokens;
 	call.document_tokens = (double) view->tokens / view->documents;
@@ -178,18 +178,6 @@ scan_in_parallel(Search *search, const LwMultivector *query)
 	return true;
 }
 
-/* For qsort: as they lie in the files. */
-static int
-compare_places(const void *a, const void *b)
-{
-	const LwPlace *x = a;
-	const LwPlace *y = b;
-
-	if (x->segment != y->segment)
-		return x->segment < y->segment ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
-}
-
 /* Scores the n most promising documents; false when that is not known of any. */
 static bool
 scan_candidates(Search *search, size_t n)
@@ -199,7 +187,6 @@ scan_candidates(Search *search, size_t n)
 
 	if (!lw_candidates_find(search->view, search->query, n, &candidates))
 		return false;
-	qsort(candidates.places, candidates.count, sizeof(LwPlace), compare_places);
 	for (done = 0; done < candidates.count; done += BLOCK)
 		flush(search, candidates.places + done, (int) Min(BLOCK, candidates.count - done));
 	scan(search, candidates.coded);

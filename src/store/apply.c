@@ -20,6 +20,9 @@
 #include "store/changes.h"
 #include "store/pending.h"
 
+/* Calls that are a segment each: of a transaction with more of them they would be merged as soon as they are written. */
+#define MAX_BATCHES 16
+
 /* One id of the run. */
 typedef struct Entry
 {
@@ -367,6 +370,31 @@ apply(Run *run, const LwChangeRecord *record, bool merged, LwError *error)
 	return status;
 }
 
+/* Whether changes are of so many calls that these are no segments of their own; what is wrong with them is found later. */
+static bool
+has_many_batches(const LwBytes *pieces, size_t npieces, LwChangeFormat format)
+{
+	size_t		batches = 0;
+	size_t		i;
+
+	for (i = 0; i < npieces && batches < MAX_BATCHES; i++)
+	{
+		size_t		at = 0;
+		bool		found = true;
+		LwError		ignored;
+
+		while (found && batches < MAX_BATCHES)
+		{
+			LwChangeRecord record;
+
+			if (lw_next_change(pieces[i], format, &at, &record, &found, &ignored) != LW_OK)
+				break;
+			batches += found && record.kind == LW_CHANGE_BATCH;
+		}
+	}
+	return batches >= MAX_BATCHES;
+}
+
 LwStatus
 lw_draft_apply(LwDraft *draft, const LwBytes *pieces, size_t npieces, bool merged,
 			   bool files, LwDirectory pending, LwError *error)
@@ -379,6 +407,7 @@ lw_draft_apply(LwDraft *draft, const LwBytes *pieces, size_t npieces, bool merge
 	run.draft = draft;
 	run.files = files;
 	run.pending = pending;
+	merged = merged || has_many_batches(pieces, npieces, format);
 	for (i = 0; status == LW_OK && i < npieces; i++)
 	{
 		size_t		at = 0;

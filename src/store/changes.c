@@ -237,6 +237,9 @@ lw_draft_view(LwDraft *draft, LwView **view, LwError *error)
 	}
 	if (status == LW_OK)
 		status = lw_view_assemble(draft->view, entries, segments, tombstones, n, view, error);
+	/* what is laid over this one comes after it */
+	if (status == LW_OK)
+		(*view)->manifest.next_segment_id = draft->next_segment_id;
 	for (i = 0; tombstones != NULL && i < n; i++)
 		lw_tombstones_release(tombstones[i]);
 	free(entries);

@@ -60,8 +60,8 @@ extern bool lw_changes_delete(const LwBytes *pieces, size_t npieces, LwChangeFor
 /*
  * Lays changes over a draft, in order: `pieces` are runs of records, the older first.
  * The documents of a piece, up to an LW_CHANGE_BATCH, are one segment, without
- * what the piece itself replaced or deleted again; of `merged` pieces all that are
- * not bulk.  `files`: segments are written to the store's directory and bulk ones
+ * what the piece itself replaced or deleted again; of `merged` pieces, and where there are
+ * more than 16 such segments, all that are not bulk.  `files`: segments are written to the store's directory and bulk ones
  * linked there; else they are in memory, and the draft is good for lw_draft_view only.
  * `pending` is the directory of bulk segments.
  */

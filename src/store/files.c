@@ -320,7 +320,7 @@ lw_directory_remove(LwDirectory parent, const char *name, LwError *error)
 	{
 		errnum = errno;
 		free(levels);
-		return lw_fail_errno(error, errnum, "remove");
+		return errnum == ENOENT ? LW_OK : lw_fail_errno(error, errnum, "remove");
 	}
 	while (depth > 0)
 	{
@@ -344,7 +344,7 @@ lw_directory_remove(LwDirectory parent, const char *name, LwError *error)
 		closedir(level->entries);
 		depth--;
 		above = depth == 0 ? parent.fd : dirfd(levels[depth - 1].entries);
-		if (unlinkat(above, level->name, AT_REMOVEDIR) != 0)
+		if (unlinkat(above, level->name, AT_REMOVEDIR) != 0 && errno != ENOENT)
 			errnum = errno;
 		else
 			errnum = 0;

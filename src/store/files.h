@@ -72,7 +72,10 @@ extern LwStatus lw_file_link(LwDirectory from, const char *name, LwDirectory to,
 /* Removes a name; that it is not there is no failure. */
 extern LwStatus lw_file_unlink(LwDirectory directory, const char *name, LwError *error);
 
-/* Removes a directory with all it holds, links not followed; LW_IO when something stays. */
+/*
+ * Removes a directory with all it holds, links not followed; LW_IO when something stays.  Two may
+ * remove the same one at a time: that it is not there is no failure.
+ */
 extern LwStatus lw_directory_remove(LwDirectory parent, const char *name, LwError *error);
 
 #endif							/* LW_STORE_FILES_H */
