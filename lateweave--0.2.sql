@@ -492,7 +492,7 @@ COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, uuid[], integer, jso
 COMMENT ON FUNCTION lateweave_rerank(regclass[], multivector, integer[], text[], integer, jsonb) IS
 'candidates of several sources on one scale: candidate i is ids[i] in sources[source_of[i]], counted from 1. ERROR 22000 unless all sources have one representation and score semantics; repeats are per source';
 COMMENT ON FUNCTION lateweave_search(regclass, multivector, integer, integer, jsonb) IS
-'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates (NULL: the setting lateweave.candidates; 0: all): approximate, only so many documents, or k if that is more, are scored exactly, those that are the most promising by what lateweave_train made, besides those of which nothing is known; their order is exact. Memory in proportion to k. ERROR 22023 for k below 1';
+'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates (NULL: the setting lateweave.candidates; 0: all): approximate, only so many documents, or k if that is more, are scored exactly, those that are the most promising by what lateweave_train made, besides those of which nothing is known; their order is exact. A large store is scored with parallel workers, as max_parallel_workers_per_gather, min_parallel_table_scan_size and parallel_setup_cost allow. Memory in proportion to k. ERROR 22023 for k below 1';
 
 CREATE FUNCTION lateweave_fetch(source regclass, ids text[], space text DEFAULT NULL,
 	OUT id text, OUT tokens multivector) RETURNS SETOF record

@@ -25,6 +25,15 @@
 #define BLOCK_DOCUMENTS 64
 #define BLOCK_TOKENS 131072
 
+/* What is wrong with a block. */
+typedef struct Trouble
+{
+	LwStatus	status;			/* with its files */
+	LwError		error;
+	LwScoreProblem problem;		/* with its document number `good`, from 0, when the files are good */
+	size_t		good;
+} Trouble;
+
 /* Since the last lw_report_kernel_time. */
 static LwStatCounts reported;
 
@@ -110,6 +119,13 @@ add_scored(LwStatCounts *sum, const LwView *view, const LwStatCounts *counts)
 	sum->present = view->hidden == NULL ? 0 : view->documents;
 }
 
+void
+lw_count_scored(const LwView *view, const LwStatCounts *counts)
+{
+	add_scored(lw_stat_scored, view, counts);
+	add_scored(&reported, view, counts);
+}
+
 /* Counts a block; `nanoseconds` is 0 when they were not measured. */
 static void
 count_block(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
@@ -123,14 +139,13 @@ count_block(const LwView *view, size_t documents, size_t tokens, uint64 nanoseco
 		counts.bytes += tokens * sizeof(float4);
 	counts.nanoseconds = nanoseconds;
 	counts.untimed = nanoseconds == 0 ? documents : 0;
-	add_scored(lw_stat_scored, view, &counts);
-	add_scored(&reported, view, &counts);
+	lw_count_scored(view, &counts);
 }
 
-/* Scores a block, the first of `count` documents; returns how many they were. */
-static size_t
+/* Scores a block, the first of `count` documents, and sets *done to how many they were; false when something is wrong. */
+static bool
 score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-			bool timed, float4 floor, float4 *scores)
+			bool timed, float4 floor, float4 *scores, size_t *done, Trouble *trouble)
 {
 	LwDocument	documents[BLOCK_DOCUMENTS];
 	instr_time	start;
@@ -138,21 +153,18 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 	uint64		nanoseconds = 0;
 	size_t		n = 0;
 	size_t		tokens = 0;
-	size_t		good;
-	LwScoreProblem problem;
 
 	while (n < BLOCK_DOCUMENTS && n < count && tokens < BLOCK_TOKENS)
 	{
-		LwError		error;
-
-		if (lw_view_document(view, places[n], &documents[n], &error) != LW_OK)
-			lw_report(ERROR, &error);
+		trouble->status = lw_view_document(view, places[n], &documents[n], &trouble->error);
+		if (trouble->status != LW_OK)
+			return false;
 		tokens += documents[n++].tokens;
 	}
 	lw_read_ahead(view, places + n, count - n);
 	if (timed)
 		INSTR_TIME_SET_CURRENT(start);
-	good = lw_maxsim_above(query, lw_view_scoring(view), documents, n, floor, scores, &problem);
+	trouble->good = lw_maxsim_above(query, lw_view_scoring(view), documents, n, floor, scores, &trouble->problem);
 	if (timed)
 	{
 		INSTR_TIME_SET_CURRENT(end);
@@ -160,18 +172,19 @@ score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t co
 		nanoseconds = (uint64) (INSTR_TIME_GET_DOUBLE(end) * 1e9);
 	}
 	count_block(view, n, tokens, nanoseconds);
-	if (good < n)
-		lw_report_score_problem(view, places[good], problem);
-	lw_check_faults(view);
-	return n;
+	if (lw_map_faults != 0)
+		trouble->status = lw_view_check(view, &trouble->error);
+	*done = n;
+	return trouble->status == LW_OK && trouble->good == n;
 }
 
-/* As lw_score_places; measures the time when `timed` is set. */
-static void
-score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-			 bool timed, float4 floor, float4 *scores)
+/* Scores documents in blocks; when something is wrong, it is with the block that begins at the number that is returned. */
+static size_t
+score_blocks(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			 bool timed, float4 floor, float4 *scores, Trouble *trouble)
 {
 	size_t		done = 0;
+	size_t		n;
 
 	/* one document alone is read when it is touched */
 	if (count > 1)
@@ -179,8 +192,26 @@ score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t c
 	while (done < count)
 	{
 		CHECK_FOR_INTERRUPTS();
-		done += score_block(view, query, places + done, count - done, timed, floor, scores + done);
+		if (!score_block(view, query, places + done, count - done, timed, floor, scores + done, &n, trouble))
+			break;
+		done += n;
 	}
+	return done;
+}
+
+/* As lw_score_places; measures the time when `timed` is set. */
+static void
+score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			 bool timed, float4 floor, float4 *scores)
+{
+	Trouble		trouble;
+	size_t		done = score_blocks(view, query, places, count, timed, floor, scores, &trouble);
+
+	if (done == count)
+		return;
+	if (trouble.status != LW_OK)
+		lw_report(ERROR, &trouble.error);
+	lw_report_score_problem(view, places[done + trouble.good], trouble.problem);
 }
 
 void
@@ -188,6 +219,15 @@ lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_
 				float4 floor, float4 *scores)
 {
 	score_places(view, query, places, count, true, floor, scores);
+}
+
+bool
+lw_try_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+					float4 floor, float4 *scores)
+{
+	Trouble		ignored;
+
+	return score_blocks(view, query, places, count, true, floor, scores, &ignored) == count;
 }
 
 /* Puts the lowest score on top. */
