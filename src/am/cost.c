@@ -88,10 +88,10 @@ lw_index_cost(PlannerInfo *root, IndexPath *path, double loops, Cost *startup, C
 			call.documents = documents;
 	}
 
+	first = lw_documents_scored(&call, candidates);
 	get_tablespace_page_costs(index->reltablespace, &random_page, NULL);
 	pages_read = index_pages_fetched(Max(documents, 1), index->pages, index->pages, root);
 	score = lw_score_cost(&call);
-	first = lw_documents_scored(&call, candidates);
 	later = first < call.documents ? SCORED_PER_GIVEN * documents : 0;
 	*startup = first * score;
 	*total = *startup + later * score + documents * LOOKUP_OPERATORS * cpu_operator_cost +

@@ -94,7 +94,7 @@ look_at_source(LwContent content, LwCall *call)
 	if (documents == 0)
 		return false;
 	call->documents = documents;
-	call->coded = (double) lw_candidates_coded(content.view);
+	call->view = content.view;
 	call->document_tokens = tokens / documents;
 	call->dimension = content.view->manifest.dimension;
 	return true;
@@ -146,7 +146,7 @@ assume_defaults(LwCall *call)
 	call->document_tokens = DEFAULT_DOCUMENT_TOKENS;
 	call->dimension = DEFAULT_DIMENSION;
 	call->documents = 1000;
-	call->coded = 0;
+	call->view = NULL;
 }
 
 /* Looks at a constant query and at the manifest of a constant source. */
@@ -209,13 +209,16 @@ lw_source_documents(Oid source)
 double
 lw_documents_scored(const LwCall *call, int candidates)
 {
+	double		coded;
 	Cost		ranking;
 
-	if (candidates <= 0 || call->coded <= candidates)
+	/* which costs system calls, so it is looked at only where it is wanted */
+	coded = candidates <= 0 || call->view == NULL ? 0 : (double) lw_candidates_coded(call->view);
+	if (coded <= candidates)
 		return call->documents;
 	ranking = cpu_operator_cost * ceil(call->query_tokens / QUERY_TOKENS_RANKED) *
-		call->coded * call->document_tokens / TOKENS_RANKED_PER_OPERATOR;
-	return Min(call->documents, call->documents - call->coded + candidates + ranking / lw_score_cost(call));
+		coded * call->document_tokens / TOKENS_RANKED_PER_OPERATOR;
+	return Min(call->documents, call->documents - coded + candidates + ranking / lw_score_cost(call));
 }
 
 Cost

@@ -14,6 +14,8 @@
 
 #include "nodes/nodes.h"
 
+#include "store/view.h"
+
 /* What the arguments of a call tell. */
 typedef struct LwCall
 {
@@ -21,7 +23,7 @@ typedef struct LwCall
 	double		document_tokens;
 	double		dimension;
 	double		documents;		/* of the source */
-	double		coded;			/* those that need not be scored when candidates are asked for */
+	const LwView *view;			/* of a store, or NULL; not kept: valid until catalogs are read */
 } LwCall;
 
 /*
