@@ -362,8 +362,8 @@ lw_maintain_settle(Oid relid, LwUndecided action)
 	if (publishing.undecided > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(UINT64_FORMAT " pending changes of \"%s\" are damaged or belong to another store",
-						publishing.undecided, get_rel_name(relid)),
+				 errmsg("%llu pending changes of \"%s\" are damaged or belong to another store",
+						(unsigned long long) publishing.undecided, get_rel_name(relid)),
 				 errhint("They cannot be published: discard them.")));
 	return publishing.settled;
 }

@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "postmaster/bgworker.h"
 #include "storage/fd.h"
 
 #include "server/error.h"
@@ -57,6 +58,15 @@ is_pending(LwDirectory store, uint64 number)
 	return found;
 }
 
+/* How long to wait for other processes, in s: our own workers come back, and DROP DATABASE does not wait for them longer than 5 s. */
+static int
+patience(void)
+{
+	bool		is_own = MyBgworkerEntry != NULL && strcmp(MyBgworkerEntry->bgw_library_name, "lateweave") == 0;
+
+	return is_own ? LOCK_SECONDS / 5 : LOCK_SECONDS;
+}
+
 /* Locks the directory against other processes; the number of the error when that cannot be, 0 also where there are no such locks. */
 static int
 lock_directory(int fd)
@@ -67,7 +77,7 @@ lock_directory(int fd)
 	{
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return errno == ENOLCK ? ENOLCK : 0;
-		if (waited >= LOCK_SECONDS * 1000000)
+		if (waited >= patience() * 1000000)
 			return ETIMEDOUT;
 		pgstat_report_wait_start(lw_wait_events.store_lock);
 		pg_usleep(LOCK_STEP_US);
@@ -489,12 +499,14 @@ lw_publish_settle_once(LwStore *store, const char *path, LwString store_id)
 	if (publishing.foreign > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("\"%s\" has " UINT64_FORMAT " pending changes of another server", path, publishing.foreign),
+				 errmsg("\"%s\" has %llu pending changes of another server", path,
+						(unsigned long long) publishing.foreign),
 				 errhint("One server writes a store. If that server does not write it any more, run lateweave_settle.")));
 	if (publishing.undecided > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" has " UINT64_FORMAT " pending changes that cannot be judged", path, publishing.undecided),
+				 errmsg("\"%s\" has %llu pending changes that cannot be judged", path,
+						(unsigned long long) publishing.undecided),
 				 errdetail("They were made before a restore to an earlier time, or are damaged."),
 				 errhint("Run lateweave_settle to publish or discard them.")));
 }

@@ -43,8 +43,8 @@ lw_check_dimension(const LwView *view, int dimension)
 	if ((uint64) dimension != view->manifest.dimension)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("query has dimension %d, but the vectors of \"%s\" have dimension " UINT64_FORMAT,
-						dimension, view->directory, view->manifest.dimension)));
+				 errmsg("query has dimension %d, but the vectors of \"%s\" have dimension %llu",
+						dimension, view->directory, (unsigned long long) view->manifest.dimension)));
 }
 
 void

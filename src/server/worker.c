@@ -176,10 +176,10 @@ compact(Oid relid, const char *table)
 		return;
 	TimestampDifference(start, GetCurrentTimestamp(), &seconds, &microseconds);
 	ereport(LOG,
-			(errmsg("automatic compaction of \"%s\": " UINT64_FORMAT " segments before, " UINT64_FORMAT " after, "
-					UINT64_FORMAT " documents, " UINT64_FORMAT " tokens, " UINT64_FORMAT " bytes reclaimed, elapsed: %ld.%03d s",
-					table, done.segments_before, done.segments_after, done.documents, done.tokens,
-					done.bytes_reclaimed, seconds, microseconds / 1000)));
+			(errmsg("automatic compaction of \"%s\": %llu segments before, %llu after, %llu documents, %llu tokens, %llu bytes reclaimed, elapsed: %ld.%03d s",
+					table, (unsigned long long) done.segments_before, (unsigned long long) done.segments_after,
+					(unsigned long long) done.documents, (unsigned long long) done.tokens,
+					(unsigned long long) done.bytes_reclaimed, seconds, microseconds / 1000)));
 }
 
 /* Says in the log what went wrong with a table, once as long as it is the same, and ends the transaction. */

@@ -78,7 +78,7 @@ raise_failure(const Job *job, LwError *error, uint64 row)
 	ereport(ERROR,
 			(errcode(row > 0 ? ERRCODE_DATA_EXCEPTION : ERRCODE_INVALID_PARAMETER_VALUE),
 			 row > 0 ?
-			 errmsg("row " UINT64_FORMAT " cannot be in a section file: expected %s, found %s", row,
+			 errmsg("row %llu cannot be in a section file: expected %s, found %s", (unsigned long long) row,
 					error->expected, error->found) :
 			 errmsg("section file \"%s\" cannot be built: expected %s, found %s", job->path,
 					error->expected, error->found),

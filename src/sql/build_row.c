@@ -223,8 +223,8 @@ get_value(HeapTuple tuple, TupleDesc desc, int column, uint64 number)
 	if (isnull)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("column \"%s\" is NULL in row " UINT64_FORMAT,
-						NameStr(TupleDescAttr(desc, column - 1)->attname), number)));
+				 errmsg("column \"%s\" is NULL in row %llu",
+						NameStr(TupleDescAttr(desc, column - 1)->attname), (unsigned long long) number)));
 	return value;
 }
 
@@ -256,8 +256,8 @@ get_number(HeapTuple tuple, TupleDesc desc, int column, uint64 number)
 	if (!lw_number_uint64(value, column_type(desc, column), &result))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("column \"%s\" is no integer from 0 to 2^64-1 in row " UINT64_FORMAT,
-						NameStr(TupleDescAttr(desc, column - 1)->attname), number)));
+				 errmsg("column \"%s\" is no integer from 0 to 2^64-1 in row %llu",
+						NameStr(TupleDescAttr(desc, column - 1)->attname), (unsigned long long) number)));
 	return result;
 }
 
@@ -271,11 +271,11 @@ get_vector(HeapTuple tuple, TupleDesc desc, int column, uint64 number)
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("column \"%s\" has more than one dimension in row " UINT64_FORMAT, name, number)));
+				 errmsg("column \"%s\" has more than one dimension in row %llu", name, (unsigned long long) number)));
 	if (array_contains_nulls(array))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("column \"%s\" has a component that is NULL in row " UINT64_FORMAT, name, number)));
+				 errmsg("column \"%s\" has a component that is NULL in row %llu", name, (unsigned long long) number)));
 	vector.values = (const float *) ARR_DATA_PTR(array);
 	vector.dimension = (size_t) ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	return vector;
@@ -306,7 +306,8 @@ read_blob_span(LwRowReader *reader, HeapTuple tuple, uint64 number, LwBuildRow *
 		if (blob >= LW_NO_BLOB)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_EXCEPTION),
-					 errmsg("row " UINT64_FORMAT " names blob " UINT64_FORMAT ", which is not there", number, blob)));
+					 errmsg("row %llu names blob %llu, which is not there", (unsigned long long) number,
+							(unsigned long long) blob)));
 		row->blob = (uint32) blob;
 	}
 	else if (is_null(tuple, desc, columns[LW_ROW_BLOB_START]) && is_null(tuple, desc, columns[LW_ROW_BLOB_END]))
@@ -365,7 +366,7 @@ lw_read_blob_row(LwBlobReader *reader, HeapTuple tuple, uint64 number, LwBlobRow
 	if (hash.size != SHA256_SIZE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("column \"sha256\" has %zu bytes instead of 32 in row " UINT64_FORMAT " of the blobs",
-						hash.size, number)));
+				 errmsg("column \"sha256\" has %zu bytes instead of 32 in row %llu of the blobs",
+						hash.size, (unsigned long long) number)));
 	row->sha256 = hash.data;
 }

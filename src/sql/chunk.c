@@ -176,8 +176,8 @@ lw_chunk_offset(LwSection *section, size_t ordinal, const char *what, uint64 off
 	if (offset > PG_INT64_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("%s of chunk %zu in \"%s\" is out of range for type bigint: " UINT64_FORMAT,
-						what, ordinal, section->path, offset),
+				 errmsg("%s of chunk %zu in \"%s\" is out of range for type bigint: %llu",
+						what, ordinal, section->path, (unsigned long long) offset),
 				 errhint("A column of a foreign table can have type numeric.")));
 	return Int64GetDatum((int64) offset);
 }

@@ -134,9 +134,9 @@ check_declared_dimension(Relation relation, const LwColumns *columns, const LwVi
 	if (columns->dimension >= 0 && (uint64) columns->dimension != view->manifest.dimension)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("column \"tokens\" of foreign table \"%s\" has dimension %d, but the vectors of \"%s\" have dimension " UINT64_FORMAT,
+				 errmsg("column \"tokens\" of foreign table \"%s\" has dimension %d, but the vectors of \"%s\" have dimension %llu",
 						RelationGetRelationName(relation), columns->dimension,
-						view->directory, view->manifest.dimension)));
+						view->directory, (unsigned long long) view->manifest.dimension)));
 }
 
 void
