@@ -163,6 +163,9 @@ subtest 'progress' => sub {
 	cmp_ok($done[-1], '<=', $total, 'to a known end');
 	@rows = $watch->(q(SELECT count(*) FROM lateweave_verify('big')));
 	check('a verification', grep { !/^$worker->{pid}\|big\|verification: checking files\|\d+\|$/ } @rows);
+	@rows = $watch->(q(SELECT * FROM lateweave_train('big', 3000)));
+	check('a training', grep { !/^$worker->{pid}\|big\|training: [a-z ]+\|\d+\|\d+$/ } @rows ? @rows : 'none was seen');
+	cmp_ok(scalar(grep { /assigning/ } @rows), '>', 0, 'which assigns');
 	$worker->query('SET lateweave.cost_limit = 5; SET lateweave.cost_delay = 10');
 	@rows = $watch->(q(SELECT lateweave_build_section_file('built.urna',
 		$$SELECT 'text ' || i AS text, 'u' AS uri, 0 AS start, 1 AS "end", array_fill(i::real, ARRAY[64]) AS embedding FROM generate_series(1, 5000) i$$,
