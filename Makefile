@@ -16,19 +16,19 @@ LW_KERNEL = dispatch query maxsim maxsim_scalar maxsim_avx2 maxsim_avx512 maxsim
 LW_STORE = map idmap derived derived_write derived_ids segment segment_ids merged view follow ahead \
 	names files manifest_file manifest_text segment_write draft publish \
 	compact create snapshot store_verify changes apply pending round merge \
-	train candidates
+	train candidates top handed
 LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build text chooser quant canon \
 	fault record manifest framed contract table file payload chunks chunk_ids recall texts slab space blob citation verify rank \
 	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \
 	search spill layout manifest_text build_options build build_media build_finish indexes
-LW_SERVER = error ids idset path derived section area shared stat progress source pin prepared scoring candidates section_scoring section_search \
+LW_SERVER = error ids idset path derived section area shared stat progress source pin prepared scoring parallel candidates section_scoring section_search \
 	stage stage_bulk change judge pending publish wait registry recovery maintain upkeep launcher worker commit dropped fault
-LW_SQL = change chunk cite diff document fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
+LW_SQL = change chunk cite diff document explain fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
 	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \
 	stat store support sync train verify \
 	maintain prewarm estimate build build_row codec codec_text numbers
 
-LW_AM = build cost depend entry handler node options ranking scan tree vacuum validate
+LW_AM = build cost depend entry handler node options promising ranking scan tree vacuum validate
 
 OBJS = src/lateweave.o \
 	$(LW_FORMAT:%=src/format/%.o) $(LW_KERNEL:%=src/kernel/%.o) \
@@ -37,7 +37,7 @@ OBJS = src/lateweave.o \
 	$(LW_SQL:%=src/sql/%.o) \
 	$(LW_AM:%=src/am/%.o)
 
-REGRESS = multivector pgvector fdw score section codec change candidates am
+REGRESS = multivector pgvector fdw score section codec change candidates am explain
 REGRESS_OPTS = --encoding=UTF8
 ISOLATION = read-committed concurrent-changes publish-order publish-failure stores-and-cursors truncate compact
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
@@ -60,13 +60,13 @@ PG_CONFIG ?= pg_config
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 # These run before PGXS is there: they install it and call make again.
-SETUP_GOALS = check check-versions check-quality demo demo-stop bench
+SETUP_GOALS = check check-versions check-quality demo demo-stop bench bench-index
 OTHER_GOALS = $(filter-out $(SETUP_GOALS),$(MAKECMDGOALS))
 
 ifneq ($(filter $(SETUP_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(MAKECMDGOALS)
-export MAKE PG_CONFIG WERROR DATA SCIFACT
+export MAKE PG_CONFIG WERROR DATA SCIFACT TOOLS
 
 check:
 	test/check.sh
@@ -80,6 +80,8 @@ demo-stop:
 	test/demo.sh stop
 bench:
 	test/bench.sh
+bench-index:
+	test/bench_index.sh
 $(OTHER_GOALS):
 	$(MAKE) $@
 

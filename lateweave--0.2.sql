@@ -492,7 +492,7 @@ COMMENT ON FUNCTION lateweave_rerank(regclass, multivector, uuid[], integer, jso
 COMMENT ON FUNCTION lateweave_rerank(regclass[], multivector, integer[], text[], integer, jsonb) IS
 'candidates of several sources on one scale: candidate i is ids[i] in sources[source_of[i]], counted from 1. ERROR 22000 unless all sources have one representation and score semantics; repeats are per source';
 COMMENT ON FUNCTION lateweave_search(regclass, multivector, integer, integer, jsonb) IS
-'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates (NULL: the setting lateweave.candidates; 0: all): approximate, only so many documents, or k if that is more, are scored exactly, those that are the most promising by what lateweave_train made, besides those of which nothing is known; their order is exact. Memory in proportion to k. ERROR 22023 for k below 1';
+'the best k of the whole source, exhaustive and exact: score descending, ties by id (order of UTF-8 bytes), in a section file by ordinal, ranks from 1. candidates (NULL: the setting lateweave.candidates; 0: all): approximate, only so many documents, or k if that is more, are scored exactly, those that are the most promising by what lateweave_train made, besides those of which nothing is known; their order is exact. A large store is scored with parallel workers, as max_parallel_workers_per_gather, min_parallel_table_scan_size and parallel_setup_cost allow. Memory in proportion to k. ERROR 22023 for k below 1';
 
 CREATE FUNCTION lateweave_fetch(source regclass, ids text[], space text DEFAULT NULL,
 	OUT id text, OUT tokens multivector) RETURNS SETOF record
@@ -826,7 +826,7 @@ COMMENT ON FUNCTION lateweave_list_progress() IS
 COMMENT ON VIEW lateweave_stat IS
 'what has been done with each source that the current user may read (all of them for members of pg_read_all_stats) since the server started or lateweave_stat_reset() was called; added when a statement ends. scores counts calls of functions and operators, each row''s for itself; documents and tokens what they scored, bytes_read what the vectors of those take, in memory or not; score_time is in ms: that of scores one at a time is measured only with track_io_timing; view_reloads the commits that sessions took up, each session''s first included; commits and compactions what sessions and the worker published by this foreign table. No rows where nothing is shared, since the library is not preloaded (from PostgreSQL 17 on it need not be)';
 COMMENT ON VIEW lateweave_progress IS
-'running compactions, bulk loads, verifications and builds of this database, as far as they are the current user''s own or those of a source that it may read (all of them for members of pg_read_all_stats). The phase names the unit of done and total; total is NULL when it is not known, source for the build of a section file. No rows where nothing is shared';
+'running compactions, bulk loads, verifications, builds and trainings of this database, as far as they are the current user''s own or those of a source that it may read (all of them for members of pg_read_all_stats). The phase names the unit of done and total; total is NULL when it is not known, source for the build of a section file. No rows where nothing is shared';
 
 /* ---------------------------------------------------------------------------
  * The foreign-data wrapper: a vector store is a foreign table of id and tokens,

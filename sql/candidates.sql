@@ -71,6 +71,66 @@ SELECT recall > 0.9 AS most, exact FROM quality(100);
 -- long queries are scored exactly when their table would be too large; others in groups of 32 tokens
 SELECT count(*) FROM lateweave_search('s', vectors(3, 100), 5, candidates => 20);
 
+-- a scan of an index begins with candidates, goes on past them, and gives each row once
+CREATE TABLE t AS SELECT id, (row_number() OVER (ORDER BY id))::integer AS n FROM s;
+INSERT INTO t VALUES ('doc-7', 100001), ('absent', 100002), (NULL, 100003);
+CREATE INDEX t_exact ON t USING lateweave (id) WITH (source = 's', candidates = 0);
+ANALYZE t;
+CREATE FUNCTION ranked(q multivector, condition text, k integer) RETURNS TABLE (place bigint, n integer, distance float8)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off AS $$
+BEGIN
+	RETURN QUERY EXECUTE format('SELECT row_number() OVER (), n, d FROM (SELECT n, id @# maxsim_query(''s'', $1) AS d FROM t WHERE %s ORDER BY id @# maxsim_query(''s'', $1) LIMIT %s) x', condition, k)
+	USING q;
+END $$;
+CREATE FUNCTION plan(statement text) RETURNS SETOF text LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off AS $$
+BEGIN
+	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || statement;
+END $$;
+SELECT plan($$SELECT n FROM t ORDER BY id @# maxsim_query('s', '[[1,0,0,0,0,0,0,0,0,0,0,0]]') LIMIT 10$$);
+CREATE TEMP TABLE exact AS SELECT queries.id, r.* FROM queries, LATERAL ranked(q, 'n <= 100000', 1) r;
+SET lateweave.candidates = 2;
+-- the option of the index comes before the setting
+SELECT count(*) FROM (SELECT queries.id, r.* FROM queries, LATERAL ranked(q, 'n <= 100000', 1) r EXCEPT TABLE exact) x;
+ALTER INDEX t_exact RESET (candidates);
+CREATE TEMP TABLE approximate AS SELECT queries.id, r.* FROM queries, LATERAL ranked(q, 'n <= 100000', 1) r;
+SELECT count(*) FROM approximate;
+SELECT count(*), count(*) BETWEEN 20 AND 39 AS approximate FROM approximate a JOIN exact e USING (id, n);
+-- as lateweave_search with as many candidates
+SELECT count(*) FROM approximate a JOIN queries ON queries.id = a.id
+WHERE NOT EXISTS (SELECT FROM lateweave_search('s', q, 1, candidates => 2) r WHERE r.score = -a.distance);
+ALTER INDEX t_exact SET (candidates = 2);
+RESET lateweave.candidates;
+SELECT count(*) FROM (SELECT queries.id, r.* FROM queries, LATERAL ranked(q, 'n <= 100000', 1) r EXCEPT TABLE approximate) x;
+-- LIMIT is filled in order whatever is left out, and all rows come once
+SELECT condition, k, count(*), count(DISTINCT n), bool_and(in_order) AS in_order
+FROM (VALUES ('n % 40 = 3', 20), ('n <= 100000', 300), ('n % 900 = 1', 10)) c (condition, k), queries, LATERAL
+	(SELECT n, coalesce(distance >= lag(distance) OVER (ORDER BY place), true) AS in_order FROM ranked(q, condition, k)) r
+WHERE queries.id = 5 GROUP BY condition, k ORDER BY k;
+SELECT count(*) = (SELECT count(*) FROM t) AS every_row, count(DISTINCT n) = count(*) AS once,
+	count(*) FILTER (WHERE distance < before) < 20 AS nearly_in_order, max(place) FILTER (WHERE n < 100002) = max(place) - 2 AS absent_last
+FROM (SELECT r.*, lag(distance) OVER (ORDER BY place) AS before FROM queries, LATERAL ranked(q, 'true', 100000) r WHERE queries.id = 5) x;
+-- and with documents of which nothing is known, one's own too
+BEGIN;
+INSERT INTO s SELECT 'mine', q FROM queries WHERE id = 6;
+INSERT INTO t VALUES ('mine', 100004);
+SELECT r.n, r.place FROM queries, LATERAL ranked(q, 'true', 1) r WHERE queries.id = 6;
+ROLLBACK;
+-- what is ranked costs less than what is scored, also for lateweave_search
+CREATE FUNCTION cost(statement text) RETURNS numeric LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || statement INTO plan;
+	RETURN plan->0->'Plan'->'Total Cost';
+END $$;
+SELECT format('SELECT n FROM t ORDER BY id @# maxsim_query(''s'', %L) LIMIT 1', array_fill(1, ARRAY[32, 12])::real[]::multivector) AS scan,
+	format('SELECT * FROM lateweave_search(''s'', %L, 10, %%s)', array_fill(1, ARRAY[32, 12])::real[]::multivector) AS search \gset
+CREATE TEMP TABLE costs AS SELECT cost(:'scan') AS candidates, cost(format(:'search', 6)) AS search;
+ALTER INDEX t_exact SET (candidates = 0);
+SELECT candidates * 2 < cost(:'scan') AS scan, search * 3 < cost(format(:'search', 0)) AS search FROM costs;
+DROP TABLE t;
+DROP FUNCTION ranked, plan, cost;
+
 -- of one's own number, anew, forgotten
 SELECT centroids, tokens_sampled, segments FROM lateweave_train('s', 100);
 SELECT recall > 0.5 AS some, exact FROM quality(100);

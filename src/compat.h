@@ -42,14 +42,47 @@
 #define lw_estimate_array_length(root, array) ((double) estimate_array_length(array))
 #endif
 
+#include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #define lw_vacuum_delay_point() vacuum_delay_point(true)
 #else
-#include "commands/explain.h"
 #define lw_vacuum_delay_point() vacuum_delay_point()
 #define pg_noreturn pg_attribute_noreturn()
+#endif
+
+/* Whether EXPLAIN asks extensions what they want to add to a plan's output. */
+#if PG_VERSION_NUM >= 180000
+#define LW_HAS_EXPLAIN_HOOKS 1
+#else
+#define LW_HAS_EXPLAIN_HOOKS 0
+#endif
+
+/* What EXPLAIN does with a statement when nothing is hooked in. */
+#if PG_VERSION_NUM >= 170000
+#define lw_standard_explain standard_ExplainOneQuery
+#else
+#include "executor/instrument.h"
+#include "tcop/tcopprot.h"
+
+static inline void
+lw_standard_explain(Query *query, int cursor_options, IntoClause *into, ExplainState *es, const char *text,
+					ParamListInfo params, QueryEnvironment *environment)
+{
+	BufferUsage before = pgBufferUsage;
+	BufferUsage buffers = {0};
+	PlannedStmt *plan;
+	instr_time	start;
+	instr_time	duration;
+
+	INSTR_TIME_SET_CURRENT(start);
+	plan = pg_plan_query(query, text, cursor_options, params);
+	INSTR_TIME_SET_CURRENT(duration);
+	INSTR_TIME_SUBTRACT(duration, start);
+	BufferUsageAccumDiff(&buffers, &pgBufferUsage, &before);
+	ExplainOnePlan(plan, into, es, text, params, environment, &duration, es->buffers ? &buffers : NULL);
+}
 #endif
 
 #if PG_VERSION_NUM >= 170000

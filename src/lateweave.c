@@ -30,6 +30,7 @@
 #include "server/stat.h"
 #include "server/upkeep.h"
 #include "server/worker.h"
+#include "sql/explain.h"
 
 PG_MODULE_MAGIC;
 
@@ -76,6 +77,7 @@ _PG_init(void)
 	lw_stat_init();
 	lw_progress_init();
 	lw_change_init();
+	lw_explain_init();
 	lw_index_options_init();
 	lw_index_depend_init();
 

@@ -1,12 +1,13 @@
 #!/bin/bash
 # make bench: MaxSim by our kernels and in SQL beside what else computes it, on one thread, in turns.
 # Prints a table and draws test/build/bench.svg, or FIGURE. TURNS (25) is how often everything is timed;
-# SECTION_ROWS (1000000) is the size of the section files, LOAD_DOCUMENTS (100000) of what is loaded into stores; BENCH_STORE, a vector store, and BENCH_QUERY, a float32 .npy of tokens x dimension, replace random vectors.
+# SECTION_ROWS (1000000) is the size of the section files, LOAD_DOCUMENTS (100000) of what is loaded into stores, SEARCH_DOCUMENTS (100000) of the store that is searched; BENCH_STORE, a vector store, and BENCH_QUERY, a float32 .npy of tokens x dimension, replace random vectors.
 . "$(dirname "$0")/common.sh"
 
 turns=${TURNS:-25}
 section_rows=${SECTION_ROWS:-1000000}
 load_documents=${LOAD_DOCUMENTS:-100000}
+search_documents=${SEARCH_DOCUMENTS:-100000}
 csv=$build/bench.csv
 venv=$build/bench-venv
 work=
@@ -30,16 +31,15 @@ install_peers() {
 
 # The reference implementation of section files wants Python 3.12; without one only lateweave is timed.
 install_section_peer() {
-	local candidate
+	local newer
 	section_python=$build/bench-venv-sections/bin/python
 	"$section_python" -I -c 'import numpy, urna' 2>/dev/null && return
-	for candidate in python3 python3.14 python3.13 python3.12; do
-		"$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
+	if newer=$(python_312); then
 		say "Installing urna to compare with in $build/bench-venv-sections ..."
-		"$candidate" -m venv "$build/bench-venv-sections" &&
+		"$newer" -m venv "$build/bench-venv-sections" &&
 			"$section_python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 numpy urna==0.5.6 &&
 			return
-	done
+	fi
 	section_python=$python
 	say "No Python 3.12 with urna: section files are timed without their reference implementation."
 }
@@ -95,6 +95,14 @@ start_server "$work" fsync=off max_connections=150 max_wal_size=8GB
 psql=("$("$PG_CONFIG" --bindir)/psql" -X -h "$work" -p "$port" -U postgres)
 "${psql[@]}" -q -c 'CREATE DATABASE bench' postgres
 "$python" -W ignore test/bench/bench_sql.py --csv "$csv" --turns "$turns" "$data" "${psql[@]}" -d bench
+
+if "$python" -I -c 'import numpy' 2>/dev/null; then
+	say "Timing searches of $search_documents documents ..."
+	"${psql[@]}" -q -c 'CREATE DATABASE search' postgres
+	"$python" -W ignore test/bench/bench_search.py --csv "$csv" --turns "$(((turns + 4) / 5))" --documents "$search_documents" \
+		"$build/plain/bench_scan" "$data/search" "${psql[@]}" -d search
+	rm -r "$data/search"
+fi
 
 if "$section_python" -I -c 'import numpy' 2>/dev/null; then
 	say "Timing section files of $section_rows rows ..."

@@ -88,6 +88,18 @@ build_and_install() {
 	is_installed || as_root "$make" PG_CONFIG="$(command -v "$PG_CONFIG")" install
 }
 
+# A Python of 3.12 or later, which some libraries want; pyenv's need not be the chosen ones.
+python_312() {
+	local candidate
+	for candidate in python3 python3.14 python3.13 python3.12 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9]*/bin/python3; do
+		if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+			echo "$candidate"
+			return
+		fi
+	done
+	return 1
+}
+
 # A new directory that the server's user owns; $1 is a word for its name.
 new_directory() {
 	local directory

@@ -1,16 +1,14 @@
 #!/bin/bash
-# make check-quality DATA=DIR: real collections with real token vectors. DIR has cranfield and scifact, each with documents.jsonl,
-# queries.jsonl, qrels.tsv and vectors/queries.npz. vectors/store and vectors/expected.json, the exact rankings, lie there too, or for
-# SciFact in SCIFACT=OUT, where its encoder wrote them. Ends with "N passed, N failed"; what could not run counts as failed.
+# make check-quality DATA=DIR: real collections with real token vectors (collections.sh), on a server of its own.
+# Ends with "N passed, N failed"; what could not run counts as failed.
 . "$(dirname "$0")/common.sh"
+. test/collections.sh
 
-data=${DATA:-}
-[ -d "$data" ] || die "Say where the collections are: make check-quality DATA=DIR"
-scifact=${SCIFACT:-$data/scifact/vectors}
 work=
 
 finish() {
 	trap '' INT TERM HUP
+	end_job
 	[ -z "$work" ] || remove_directory "$work"
 }
 trap finish EXIT
@@ -20,6 +18,7 @@ test/setup.sh server
 command -v python3 >/dev/null || die "This needs python3."
 lock_tree
 build_and_install
+find_scifact
 
 work=$(new_directory quality)
 chmod 755 "$work"

@@ -44,6 +44,9 @@ extern bytea *lw_index_options(Datum options, bool validate);
  */
 extern Oid lw_index_source(const LwIndexOptions *options, Oid schema);
 
+/* How many candidates a scan begins with; 0: it is exact. */
+extern int	lw_index_candidates(Relation index);
+
 /* depend.c */
 extern void lw_index_depend_init(void);
 

@@ -14,9 +14,11 @@
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/varlena.h"
 
 #include "am/index.h"
+#include "server/candidates.h"
 #include "server/source.h"
 
 static relopt_kind option_kind;
@@ -61,6 +63,14 @@ lw_index_options(Datum options, bool validate)
 	};
 
 	return build_reloptions(options, validate, option_kind, sizeof(LwIndexOptions), elements, lengthof(elements));
+}
+
+int
+lw_index_candidates(Relation index)
+{
+	const LwIndexOptions *options = (const LwIndexOptions *) index->rd_options;
+
+	return options == NULL || options->candidates < 0 ? lw_candidates_setting : options->candidates;
 }
 
 Oid

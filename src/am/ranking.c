@@ -19,6 +19,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "am/promising.h"
 #include "am/ranking.h"
 #include "section/chunks.h"
 #include "section/rank.h"
@@ -46,6 +47,8 @@ struct LwRanking
 	size_t		done;
 	uint64		last;			/* greatest key of the batches before */
 	bool		any;			/* there was one */
+	size_t		candidates;		/* to begin with; 0: all documents are scored at once */
+	LwPromising *promising;		/* NULL: they are */
 };
 
 /* Documents that wait for their scores. */
@@ -57,7 +60,7 @@ typedef struct Block
 } Block;
 
 LwRanking *
-lw_ranking_begin(const LwScorer *scorer, const LwMultivector *query)
+lw_ranking_begin(const LwScorer *scorer, const LwMultivector *query, int candidates)
 {
 	LwRanking  *ranking = palloc0(sizeof(LwRanking));
 	LwView	   *view = scorer->content.view;
@@ -77,6 +80,7 @@ lw_ranking_begin(const LwScorer *scorer, const LwMultivector *query)
 		error.path[0] = '\0';
 		if (lw_view_hidden(view, &error) != LW_OK)
 			lw_report(ERROR, &error);
+		ranking->candidates = (size_t) candidates;
 		ranking->ends = palloc_array(size_t, view->manifest.nsegments + 1);
 		for (i = 0; i < view->manifest.nsegments; i++)
 			ranking->ends[i] = ranking->rows += view->segments[i]->documents;
@@ -312,11 +316,28 @@ id_in_section(LwRanking *ranking, size_t ordinal, LwString *id)
 	return lw_section_find_chunk(section, *id, &place) && place.row == ordinal;
 }
 
+/* The next document where candidates are asked for, and there are such. */
+static bool
+next_promising(LwRanking *ranking, LwString *id, float4 *score)
+{
+	uint32		ordinal;
+
+	if (!lw_promising_next(ranking->promising, &ordinal, score))
+		return false;
+	*id = id_in_store(ranking, ordinal);
+	return true;
+}
+
 bool
 lw_ranking_next(LwRanking *ranking, LwString *id, float4 *score)
 {
 	LwSection  *section = ranking->scorer->content.section;
 
+	if (ranking->candidates > 0)
+		ranking->promising = lw_promising_begin(ranking->scorer, ranking->query, ranking->ends, ranking->candidates);
+	ranking->candidates = 0;
+	if (ranking->promising != NULL)
+		return next_promising(ranking, id, score);
 	for (;;)
 	{
 		uint64		key;

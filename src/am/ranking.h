@@ -22,10 +22,11 @@
 typedef struct LwRanking LwRanking;
 
 /*
- * A ranking in the current memory context.  Scorer and query outlive it, and the scorer's content is
+ * A ranking in the current memory context; exact when `candidates` is 0, else as promising.h says, where the
+ * source has what that takes.  Scorer and query outlive it, and the scorer's content is
  * kept by the caller.  ERROR 54000 for more than 2^32 - 1 rows.
  */
-extern LwRanking *lw_ranking_begin(const LwScorer *scorer, const LwMultivector *query);
+extern LwRanking *lw_ranking_begin(const LwScorer *scorer, const LwMultivector *query, int candidates);
 
 /*
  * The next document, its id and its score; false when there is no other.  Ids that are not unique come

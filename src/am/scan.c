@@ -25,6 +25,7 @@
 #include "catalog/pg_type.h"
 #include "pgstat.h"
 #include "utils/float.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -34,6 +35,7 @@
 #include "am/ranking.h"
 #include "am/tree.h"
 #include "server/idset.h"
+#include "server/source.h"
 #include "sql/multivector.h"
 
 typedef struct LwIndexScan
@@ -42,6 +44,7 @@ typedef struct LwIndexScan
 	bool		started;
 	LwMultivector *query;		/* NULL when it is NULL */
 	LwScorer	scorer;
+	uint64		definition;		/* of the source, when it was pinned */
 	MemoryContextCallback release;
 	LwRanking  *ranking;		/* NULL when there is no other document */
 	lwidset_hash *long_ids;		/* hashes of the documents with long ids so far; NULL: none */
@@ -96,10 +99,11 @@ release_content(void *content)
 
 /* Pins the source that the query names, and begins with its documents. */
 static void
-begin_documents(LwIndexScan *state, Datum query)
+begin_documents(LwIndexScan *state, Datum query, int candidates)
 {
 	state->query = (LwMultivector *) PG_DETOAST_DATUM_COPY(query);
 	lw_scorer_begin_named(&state->scorer, state->query);
+	state->definition = lw_source_lookup(state->query->source)->definition;
 
 	/* the pin may go before this scan does */
 	lw_content_retain(state->scorer.content);
@@ -107,7 +111,7 @@ begin_documents(LwIndexScan *state, Datum query)
 	state->release.arg = &state->scorer.content;
 	MemoryContextRegisterResetCallback(state->context, &state->release);
 
-	state->ranking = lw_ranking_begin(&state->scorer, state->query);
+	state->ranking = lw_ranking_begin(&state->scorer, state->query, candidates);
 	lw_walk_begin(&state->walk, NULL, lw_key_end(), lw_key_end());
 }
 
@@ -132,7 +136,7 @@ begin(IndexScanDesc scan, LwIndexScan *state)
 	if (order->sk_flags & SK_ISNULL)
 		lw_walk_begin(&state->walk, scan->indexRelation, lw_key_first(0), lw_key_end());
 	else
-		begin_documents(state, order->sk_argument);
+		begin_documents(state, order->sk_argument, lw_index_candidates(scan->indexRelation));
 	MemoryContextSwitchTo(old);
 	state->started = true;
 }
@@ -197,12 +201,20 @@ has_come(const LwIndexScan *state, const LwEntry *entry)
 static void
 give(IndexScanDesc scan, const LwEntry *entry, float8 distance, bool is_null)
 {
+	const LwIndexScan *state = scan->opaque;
+	bool		recheck = !is_null && entry->key.size == LW_ID_LONG;
 	Oid			type = FLOAT8OID;
 	IndexOrderByDistance order = {distance, is_null};
 
+	/* the server would compute the distance from what the source is now */
+	if (recheck && lw_source_lookup(state->query->source)->definition != state->definition)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%s\" was altered while an index scan ranks its documents",
+						get_rel_name(state->query->source))));
 	ItemPointerSet(&scan->xs_heaptid, entry->key.block, entry->key.offset);
 	scan->xs_recheck = false;
-	index_store_float8_orderby_distances(scan, &type, &order, !is_null && entry->key.size == LW_ID_LONG);
+	index_store_float8_orderby_distances(scan, &type, &order, recheck);
 }
 
 bool

@@ -39,30 +39,43 @@ is_id_type(Oid type)
 }
 
 static bool
-complain(const char *opclass, const char *object, const char *what)
-{
-	ereport(INFO,
-			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-			 errmsg("operator class \"%s\" of access method lateweave: %s %s", opclass, object, what)));
-	return false;
-}
-
-static bool
 check_operator(Form_pg_amop member, const char *opclass)
 {
 	const char *name = format_operator(member->amopopr);
 	bool		good = true;
 
 	if (member->amopstrategy != LW_STRATEGY_DISTANCE)
-		good = complain(opclass, name, "has an unknown strategy");
-	if (member->amoppurpose != AMOP_ORDER)
-		good = complain(opclass, name, "must be FOR ORDER BY");
-	else if (!opfamily_can_sort_type(member->amopsortfamily, FLOAT8OID))
-		good = complain(opclass, name, "must be ordered by a family of double precision");
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s contains operator %s with invalid strategy number %d",
+						opclass, "lateweave", name, member->amopstrategy)));
+		good = false;
+	}
+	if (member->amoppurpose != AMOP_ORDER || !opfamily_can_sort_type(member->amopsortfamily, FLOAT8OID))
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s contains invalid ORDER BY specification for operator %s",
+						opclass, "lateweave", name)));
+		good = false;
+	}
 	if (!is_id_type(member->amoplefttype))
-		good = complain(opclass, name, "takes ids of a type that documents are not named by");
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s contains operator %s for type %s, which names no documents",
+						opclass, "lateweave", name, format_type_be(member->amoplefttype))));
+		good = false;
+	}
 	if (!check_amop_signature(member->amopopr, FLOAT8OID, member->amoplefttype, member->amoprighttype))
-		good = complain(opclass, name, "has another signature");
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s contains operator %s with wrong signature",
+						opclass, "lateweave", name)));
+		good = false;
+	}
 	return good;
 }
 
@@ -86,7 +99,13 @@ lw_index_validate(Oid opclass)
 	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(form->opcfamily));
 
 	if (OidIsValid(form->opckeytype) && form->opckeytype != form->opcintype)
-		good = complain(name, "its type", "must be stored as it is indexed");
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s has another storage type than its ids",
+						name, "lateweave")));
+		good = false;
+	}
 	for (i = 0; i < operators->n_members; i++)
 	{
 		Form_pg_amop member = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
@@ -98,10 +117,20 @@ lw_index_validate(Oid opclass)
 	{
 		Form_pg_amproc member = (Form_pg_amproc) GETSTRUCT(&functions->members[i]->tuple);
 
-		good = complain(name, format_procedure(member->amproc), "cannot be a support function");
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s contains support function %s with invalid support number %d",
+						name, "lateweave", format_procedure(member->amproc), member->amprocnum)));
+		good = false;
 	}
 	if (!own)
-		good = complain(name, "it", "has no operator of its type");
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s is missing an operator of its type",
+						name, "lateweave")));
+		good = false;
+	}
 
 	ReleaseCatCacheList(functions);
 	ReleaseCatCacheList(operators);

@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef enum LwKernel
 {
@@ -120,5 +121,19 @@ extern size_t lw_maxsim_above(LwQuery *query, LwScoring scoring,
 extern LwScoreProblem lw_maxsim_winners(LwQuery *query, LwScoring scoring,
 										const LwDocument *document,
 										float *similarity, size_t *winner);
+
+/* Negative when score a ranks before b, positive when after, by IEEE total order descending. */
+static inline int
+lw_compare_scores(float a, float b)
+{
+	int32_t		x;
+	int32_t		y;
+
+	memcpy(&x, &a, sizeof(x));
+	memcpy(&y, &b, sizeof(y));
+	x ^= (int32_t) ((uint32_t) (x >> 31) >> 1);
+	y ^= (int32_t) ((uint32_t) (y >> 31) >> 1);
+	return (x < y) - (x > y);
+}
 
 #endif							/* LW_KERNEL_MAXSIM_H */

@@ -146,7 +146,7 @@ prepare_query(LwSearch *search, const LwSearchSource *source, const LwSearchRequ
 
 /* The best `k` of all rows, in search->hits. */
 static LwStatus
-find_nearest(LwSearch *search, const LwVectorSlab *slab, size_t k, size_t *count, LwError *error)
+find_nearest(LwSearch *search, const LwVectorSlab *slab, size_t k, size_t *count, LwSearchResult *result, LwError *error)
 {
 	LwNearest	nearest;
 	LwStatus	status;
@@ -159,6 +159,7 @@ find_nearest(LwSearch *search, const LwVectorSlab *slab, size_t k, size_t *count
 	lw_nearest_begin(&nearest, search->hits, k);
 	lw_nearest_scan(&nearest, search->query, slab, 0, slab->rows);
 	*count = lw_nearest_finish(&nearest);
+	result->scored += slab->rows;
 	return LW_OK;
 }
 
@@ -189,6 +190,7 @@ rerank(LwSearch *search, const LwVectorSlab *slab, size_t candidates, size_t k,
 		for (i = 0; i < block; i++)
 			lw_rank_offer(search->keys, &count, limit, lw_rank_descending(scores[i], search->rows[done + i]));
 	}
+	result->scored += candidates;
 	lw_rank_sort(search->keys, count);
 	for (i = 0; i < count; i++)
 		search->hits[i] = (LwVectorHit) {lw_rank_row(search->keys[i]), -lw_rank_value(search->keys[i])};
@@ -208,7 +210,7 @@ search_exact(LwSearch *search, const LwSearchSource *source, size_t k, LwSearchR
 	result->hits = NULL;
 	if (source->rerank.rows > 0)
 	{
-		LwStatus	status = find_nearest(search, &source->rerank, k, &result->count, error);
+		LwStatus	status = find_nearest(search, &source->rerank, k, &result->count, result, error);
 
 		if (status != LW_OK)
 			return status;
@@ -290,7 +292,7 @@ search_hybrid(LwSearch *search, const LwSearchSource *source, const LwSearchRequ
 		status = add_ann(search, source, request->candidates, k, &count, result, error);
 	else if (status == LW_OK && request->candidates > 0)
 	{
-		status = find_nearest(search, &source->rerank, request->candidates, &result->exact_candidates, error);
+		status = find_nearest(search, &source->rerank, request->candidates, &result->exact_candidates, result, error);
 		for (i = 0; status == LW_OK && i < result->exact_candidates; i++)
 			count = add_candidate(search, count, (uint32_t) search->hits[i].row);
 	}
@@ -319,7 +321,7 @@ search_graph(LwSearch *search, const LwSearchSource *source, const LwSearchReque
 
 	result->index_type = result->route = LW_ROUTE_GRAPH;
 	if (status == LW_OK)
-		status = find_nearest(search, &source->rerank, request->ef > k ? request->ef : k, &seeds, error);
+		status = find_nearest(search, &source->rerank, request->ef > k ? request->ef : k, &seeds, result, error);
 	if (status != LW_OK)
 		return status;
 	result->exact_candidates = seeds;

@@ -76,6 +76,7 @@ typedef struct LwSearchResult
 	size_t		ann_candidates;
 	size_t		bm25_candidates;
 	size_t		graph_candidates;
+	size_t		scored;			/* rows, in these ways; but those that a walk over the HNSW index met */
 	bool		fused;			/* fusion is "rrf", else "none" */
 	bool		full_precision; /* scores come from float32 rows */
 } LwSearchResult;

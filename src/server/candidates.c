@@ -10,6 +10,7 @@
 #include <sys/time.h>
 
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "storage/procsignal.h"
 #include "utils/memutils.h"
 
@@ -18,6 +19,7 @@
 #include "server/error.h"
 #include "server/progress.h"
 #include "server/section.h"
+#include "server/stat.h"
 #include "store/candidates.h"
 
 #define ALIGNMENT 64
@@ -84,6 +86,18 @@ table_memory(size_t size)
 	return (void *) TYPEALIGN(ALIGNMENT, memory);
 }
 
+/* For qsort: as they lie in the files. */
+static int
+compare_places(const void *a, const void *b)
+{
+	const LwPlace *x = a;
+	const LwPlace *y = b;
+
+	if (x->segment != y->segment)
+		return x->segment < y->segment ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
 bool
 lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candidates)
 {
@@ -91,11 +105,14 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 	size_t		size = training == NULL ? 0 : lw_table_size(training->centroids.count, lw_query_tokens(query));
 	LwCentroidTable table;
 	LwBest		best;
+	instr_time	start;
+	instr_time	time;
 	LwError		error;
 	size_t		i;
 
 	if (size == 0)
 		return false;
+	INSTR_TIME_SET_CURRENT(start);
 	error.path[0] = '\0';
 	if (lw_view_hidden(view, &error) != LW_OK)
 		lw_report(ERROR, &error);
@@ -117,14 +134,20 @@ lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candida
 	candidates->places = palloc_extended(mul_size(sizeof(LwPlace), best.count + 1), MCXT_ALLOC_HUGE);
 	for (i = 0; i < best.count; i++)
 		candidates->places[i] = (LwPlace) {best.hits[i].segment, best.hits[i].row};
+	qsort(candidates->places, candidates->count, sizeof(LwPlace), compare_places);
 	pfree(best.hits);
 	candidates->uncoded = lw_codes_missing(view, training);
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, start);
+	lw_stat_scored->choosing += (uint64) (INSTR_TIME_GET_DOUBLE(time) * 1e9);
 	return true;
 }
 
 void
 lw_candidates_report(const LwView *view, uint64 scored)
 {
+	lw_stat_scored->candidates += scored;
+	lw_stat_scored->approximate += scored < view->documents;
 	ereport(DEBUG1,
 			(errmsg_internal("\"%s\": approximate, " UINT64_FORMAT " of " UINT64_FORMAT " documents were scored exactly",
 							 view->directory, scored, view->documents)));
@@ -152,7 +175,7 @@ check(LwStatus status, const LwError *error)
 void
 lw_candidates_train(Oid relid, const LwView *view, uint32 centroids, LwTrainingResult *result)
 {
-	Teller		teller = {relid};
+	Teller		teller = {.relid = relid};
 	LwStop		stop = {asked, &teller};
 	LwLongWork	work = {&stop, tell, &teller};
 	const LwTraining *training;
@@ -186,7 +209,7 @@ lw_candidates_forget(const LwView *view)
 uint64
 lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void))
 {
-	Teller		teller = {relid, leave};
+	Teller		teller = {.relid = relid, .leave = leave};
 	LwStop		stop = {asked, &teller};
 	LwLongWork	work = {&stop, tell, &teller};
 	const LwTraining *training = lw_training_get(view);
@@ -203,6 +226,19 @@ lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void))
 	if (status != LW_OK && status != LW_CANCELLED)
 		lw_report(WARNING, &error);
 	return made;
+}
+
+uint64
+lw_candidates_coded(const LwView *view)
+{
+	const LwTraining *training = lw_training_get(view);
+	uint64		documents = 0;
+	size_t		i;
+
+	for (i = 0; training != NULL && i < view->manifest.nsegments; i++)
+		if (lw_codes_open(view->segments[i], training))
+			documents += view->segments[i]->documents;
+	return documents;
 }
 
 bool

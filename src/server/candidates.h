@@ -19,7 +19,7 @@ extern int	lw_candidates_setting;
 
 typedef struct LwCandidates
 {
-	LwPlace    *places;			/* of documents with codes, the most promising first */
+	LwPlace    *places;			/* of documents with codes, as they lie in the files */
 	size_t		count;
 	bool	   *coded;			/* [nsegments]: whether the documents of a segment have codes */
 	uint64		uncoded;		/* documents that have none; all of them are to be scored */
@@ -27,14 +27,14 @@ typedef struct LwCandidates
 
 /*
  * Finds the `n` most promising documents (fewer when there are not so many); those of fewer
- * begin those of more, so who needs further ones asks again for more and passes over what it
+ * are among those of more, so who needs further ones asks again for more and passes over what it
  * has had.  Hidden documents are left out.  False: the store has no trained centroids, or the query
  * has too many tokens for them; then all documents are to be scored.
  * Memory is the current context's; interruptible.
  */
 extern bool lw_candidates_find(LwView *view, LwQuery *query, size_t n, LwCandidates *candidates);
 
-/* Says at DEBUG1 that an answer is approximate, and of how many documents. */
+/* Counts that an answer is approximate, and of how many documents, which it says at DEBUG1. */
 extern void lw_candidates_report(const LwView *view, uint64 scored);
 
 typedef struct LwTrainingResult
@@ -59,6 +59,9 @@ extern void lw_candidates_forget(const LwView *view);
  * `leave` (may be NULL) is asked often; true is as a request to stop.
  */
 extern uint64 lw_candidates_refresh(Oid relid, const LwView *view, bool (*leave) (void));
+
+/* Documents, hidden ones too, in segments that have codes. */
+extern uint64 lw_candidates_coded(const LwView *view);
 
 /* Whether segments that could have codes have none, although the store has centroids. */
 extern bool lw_candidates_wanted(const LwView *view);

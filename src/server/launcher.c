@@ -49,7 +49,7 @@ typedef struct Database
 {
 	Oid			oid;
 	bool		found;			/* in the list that was read last */
-	TimestampTz next;			/* when its stores are to be looked after */
+	TimestampTz next;			/* when its stores are to be looked after; 0: somebody has asked for it */
 	Oid			compact;		/* table whose store is to be compacted, or InvalidOid */
 	Oid			last;			/* the one before */
 	TimestampTz not_before;		/* when that may begin */
@@ -273,7 +273,9 @@ end_visit(void)
 	SpinLockAcquire(&board->mutex);
 	if (board->visited == visit.database)
 	{
-		database->next = board->next;
+		/* who has asked meanwhile may have changed what the visit had left */
+		if (database->next != 0)
+			database->next = board->next;
 		database->compact = board->compact;
 	}
 	board->visited = InvalidOid;

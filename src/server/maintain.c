@@ -315,54 +315,50 @@ lw_maintain_compact(Oid relid, bool (*leave) (void), LwCompaction *compaction)
 	}
 }
 
+/* A round of publishing, under the lock, for a store that was opened, and closes it. */
+static void
+publish_and_close(LwStatCounts *counts, LwPublishing *publishing, LwManifest *identity)
+{
+	LwError		error;
+	LwStatus	status;
+	bool		done;
+
+	lw_error_path(&error, NULL, publishing->path);
+	status = lw_publish_lock(publishing, 0, &done, &error);
+	if (status == LW_OK)
+	{
+		status = lw_publish_round(publishing, 0, &error);
+		lw_publish_unlock(publishing);
+		lw_publish_count(publishing, counts);
+	}
+	lw_publish_close(publishing);
+	lw_manifest_free(identity);
+	if (status != LW_OK)
+		lw_report(ERROR, &error);
+}
+
 void
 lw_maintain_publish(Oid relid, bool heartbeat)
 {
 	LwStatCounts *counts = lw_stat_of(relid);
 	LwPublishing publishing;
 	LwManifest	identity;
-	LwError		error;
-	LwStatus	status;
-	bool		done;
 
 	open_store(relid, true, &publishing, &identity);
 	publishing.heartbeat = heartbeat;
-	lw_error_path(&error, NULL, publishing.path);
-	status = lw_publish_lock(&publishing, 0, &done, &error);
-	if (status == LW_OK)
-	{
-		status = lw_publish_round(&publishing, 0, &error);
-		lw_publish_unlock(&publishing);
-		lw_publish_count(&publishing, counts);
-	}
-	lw_publish_close(&publishing);
-	lw_manifest_free(&identity);
-	if (status != LW_OK)
-		lw_report(ERROR, &error);
+	publish_and_close(counts, &publishing, &identity);
 }
 
 uint64
 lw_maintain_settle(Oid relid, LwUndecided action)
 {
+	LwStatCounts *counts = lw_stat_of(relid);
 	LwPublishing publishing;
 	LwManifest	identity;
-	LwError		error;
-	LwStatus	status;
-	bool		done;
 
 	open_store(relid, false, &publishing, &identity);
 	publishing.undecided_are = action;
-	lw_error_path(&error, NULL, publishing.path);
-	status = lw_publish_lock(&publishing, 0, &done, &error);
-	if (status == LW_OK)
-	{
-		status = lw_publish_round(&publishing, 0, &error);
-		lw_publish_unlock(&publishing);
-	}
-	lw_publish_close(&publishing);
-	lw_manifest_free(&identity);
-	if (status != LW_OK)
-		lw_report(ERROR, &error);
+	publish_and_close(counts, &publishing, &identity);
 	if (publishing.undecided > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -57,10 +57,29 @@ is_pending(LwDirectory store, uint64 number)
 	return found;
 }
 
+/* Locks the directory against other processes; the number of the error when that cannot be, 0 also where there are no such locks. */
+static int
+lock_directory(int fd)
+{
+	int			waited;
+
+	for (waited = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited += LOCK_STEP_US)
+	{
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return errno == ENOLCK ? ENOLCK : 0;
+		if (waited >= LOCK_SECONDS * 1000000)
+			return ETIMEDOUT;
+		pgstat_report_wait_start(lw_wait_events.store_lock);
+		pg_usleep(LOCK_STEP_US);
+		pgstat_report_wait_end();
+	}
+	return 0;
+}
+
 LwStatus
 lw_publish_lock(LwPublishing *publishing, uint64 number, bool *done, LwError *error)
 {
-	int			waited = 0;
+	int			failure;
 
 	*done = false;
 	while (publishing->shared != NULL && !lw_shared_lock(publishing->shared))
@@ -72,25 +91,11 @@ lw_publish_lock(LwPublishing *publishing, uint64 number, bool *done, LwError *er
 			return LW_OK;
 		}
 	}
-	while (flock(publishing->directory.fd, LOCK_EX | LOCK_NB) != 0)
-	{
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			break;
-		if (waited >= LOCK_SECONDS * 1000000)
-		{
-			errno = ETIMEDOUT;
-			break;
-		}
-		pgstat_report_wait_start(lw_wait_events.store_lock);
-		pg_usleep(LOCK_STEP_US);
-		pgstat_report_wait_end();
-		waited += LOCK_STEP_US;
-		errno = 0;
-	}
-	if (errno == ETIMEDOUT || errno == ENOLCK)
+	failure = lock_directory(publishing->directory.fd);
+	if (failure != 0)
 	{
 		lw_error_path(error, NULL, publishing->path);
-		(void) lw_fail_errno(error, errno, "lock");
+		(void) lw_fail_errno(error, failure, "lock");
 		if (publishing->shared != NULL)
 			lw_shared_unlock(publishing->shared);
 		return error->status;

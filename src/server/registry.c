@@ -67,8 +67,10 @@ lw_registry_add(const LwStore *store, const char *path)
 		return;
 	make_directory(PARENT);
 	make_directory(DIRECTORY);
-	snprintf(temporary, sizeof(temporary), DIRECTORY "/new-%d", MyProcPid);
+	/* lw_registry_list, which removes what is no store's, passes over such a name */
+	snprintf(temporary, sizeof(temporary), DIRECTORY "/.new-%d", MyProcPid);
 	fd = OpenTransientFile(temporary, O_WRONLY | O_CREAT | O_TRUNC | PG_BINARY);
+	errno = fd < 0 ? errno : ENOSPC;	/* of a short write */
 	if (fd < 0 || write(fd, path, size) != (ssize_t) size)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -106,13 +108,9 @@ lw_registry_list(void)
 			continue;
 		snprintf(name, sizeof(name), DIRECTORY "/%s", entry->d_name);
 		path = read_entry(name);
+		/* a directory that is not there now may be there again */
 		if (path == NULL || stat(path, &status) != 0)
-		{
-			/* a directory that is not there now may be there again: only what is no path goes */
-			if (path == NULL)
-				(void) unlink(name);
 			continue;
-		}
 		file_name(expected, status.st_dev, status.st_ino);
 		if (strcmp(name, expected) == 0)
 			paths = lappend(paths, path);

@@ -25,9 +25,17 @@
 #define BLOCK_DOCUMENTS 64
 #define BLOCK_TOKENS 131072
 
+/* What is wrong with a block. */
+typedef struct Trouble
+{
+	LwStatus	status;			/* with its files */
+	LwError		error;
+	LwScoreProblem problem;		/* with its document number `good`, from 0, when the files are good */
+	size_t		good;
+} Trouble;
+
 /* Since the last lw_report_kernel_time. */
 static LwStatCounts reported;
-static uint64 reported_commit;
 
 void
 lw_check_dimension(const LwView *view, int dimension)
@@ -98,70 +106,85 @@ lw_report_score_problem(const LwView *view, LwPlace place, LwScoreProblem proble
 			 errhint("Append the document again with finite vectors, or leave it out of the candidates.")));
 }
 
-/* Counts what was scored. */
+/* Adds documents of a view that were scored to other ones. */
 static void
-count_scored(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+add_scored(LwStatCounts *sum, const LwView *view, const LwStatCounts *counts)
 {
-	size_t		bytes = tokens * view->segments[0]->row_size;
-
-	if (view->manifest.encoding == LW_INT8)
-		bytes += tokens * sizeof(float4);
-	lw_stat_scored->documents += documents;
-	lw_stat_scored->tokens += tokens;
-	lw_stat_scored->bytes += bytes;
-	lw_stat_scored->nanoseconds += nanoseconds;
-	reported.documents += documents;
-	reported.tokens += tokens;
-	reported.bytes += bytes;
-	reported.nanoseconds += nanoseconds;
-	reported_commit = view->manifest.commit;
+	sum->documents += counts->documents;
+	sum->tokens += counts->tokens;
+	sum->bytes += counts->bytes;
+	sum->nanoseconds += counts->nanoseconds;
+	sum->untimed += counts->untimed;
+	sum->commit = view->manifest.commit;
+	sum->present = view->hidden == NULL ? 0 : view->documents;
 }
 
-/* Scores a block, the first of `count` documents; returns how many they were. */
-static size_t
+void
+lw_count_scored(const LwView *view, const LwStatCounts *counts)
+{
+	add_scored(lw_stat_scored, view, counts);
+	add_scored(&reported, view, counts);
+}
+
+/* Counts a block; `nanoseconds` is 0 when they were not measured. */
+static void
+count_block(const LwView *view, size_t documents, size_t tokens, uint64 nanoseconds)
+{
+	LwStatCounts counts = {0};
+
+	counts.documents = documents;
+	counts.tokens = tokens;
+	counts.bytes = tokens * view->segments[0]->row_size;
+	if (view->manifest.encoding == LW_INT8)
+		counts.bytes += tokens * sizeof(float4);
+	counts.nanoseconds = nanoseconds;
+	counts.untimed = nanoseconds == 0 ? documents : 0;
+	lw_count_scored(view, &counts);
+}
+
+/* Scores a block, the first of `count` documents, and sets *done to how many they were; false when something is wrong. */
+static bool
 score_block(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-			float4 floor, float4 *scores)
+			bool timed, float4 floor, float4 *scores, size_t *done, Trouble *trouble)
 {
 	LwDocument	documents[BLOCK_DOCUMENTS];
-	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
 	instr_time	start;
 	instr_time	end;
 	uint64		nanoseconds = 0;
 	size_t		n = 0;
 	size_t		tokens = 0;
-	size_t		good;
-	LwScoreProblem problem;
 
 	while (n < BLOCK_DOCUMENTS && n < count && tokens < BLOCK_TOKENS)
 	{
-		LwError		error;
-
-		if (lw_view_document(view, places[n], &documents[n], &error) != LW_OK)
-			lw_report(ERROR, &error);
+		trouble->status = lw_view_document(view, places[n], &documents[n], &trouble->error);
+		if (trouble->status != LW_OK)
+			return false;
 		tokens += documents[n++].tokens;
 	}
 	lw_read_ahead(view, places + n, count - n);
 	if (timed)
 		INSTR_TIME_SET_CURRENT(start);
-	good = lw_maxsim_above(query, lw_view_scoring(view), documents, n, floor, scores, &problem);
+	trouble->good = lw_maxsim_above(query, lw_view_scoring(view), documents, n, floor, scores, &trouble->problem);
 	if (timed)
 	{
 		INSTR_TIME_SET_CURRENT(end);
 		INSTR_TIME_SUBTRACT(end, start);
 		nanoseconds = (uint64) (INSTR_TIME_GET_DOUBLE(end) * 1e9);
 	}
-	count_scored(view, n, tokens, nanoseconds);
-	if (good < n)
-		lw_report_score_problem(view, places[good], problem);
-	lw_check_faults(view);
-	return n;
+	count_block(view, n, tokens, nanoseconds);
+	if (lw_map_faults != 0)
+		trouble->status = lw_view_check(view, &trouble->error);
+	*done = n;
+	return trouble->status == LW_OK && trouble->good == n;
 }
 
-void
-lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
-				float4 floor, float4 *scores)
+/* Scores documents in blocks; when something is wrong, it is with the block that begins at the number that is returned. */
+static size_t
+score_blocks(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			 bool timed, float4 floor, float4 *scores, Trouble *trouble)
 {
 	size_t		done = 0;
+	size_t		n;
 
 	/* one document alone is read when it is touched */
 	if (count > 1)
@@ -169,8 +192,42 @@ lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_
 	while (done < count)
 	{
 		CHECK_FOR_INTERRUPTS();
-		done += score_block(view, query, places + done, count - done, floor, scores + done);
+		if (!score_block(view, query, places + done, count - done, timed, floor, scores + done, &n, trouble))
+			break;
+		done += n;
 	}
+	return done;
+}
+
+/* As lw_score_places; measures the time when `timed` is set. */
+static void
+score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+			 bool timed, float4 floor, float4 *scores)
+{
+	Trouble		trouble;
+	size_t		done = score_blocks(view, query, places, count, timed, floor, scores, &trouble);
+
+	if (done == count)
+		return;
+	if (trouble.status != LW_OK)
+		lw_report(ERROR, &trouble.error);
+	lw_report_score_problem(view, places[done + trouble.good], trouble.problem);
+}
+
+void
+lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+				float4 floor, float4 *scores)
+{
+	score_places(view, query, places, count, true, floor, scores);
+}
+
+bool
+lw_try_score_places(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
+					float4 floor, float4 *scores)
+{
+	Trouble		ignored;
+
+	return score_blocks(view, query, places, count, true, floor, scores, &ignored) == count;
 }
 
 /* Puts the lowest score on top. */
@@ -187,16 +244,17 @@ void
 lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t count,
 			  size_t k, float4 *scores)
 {
+	bool		timed = count > 1 || track_io_timing;	/* the clock may take as long as one document does */
 	binaryheap *best;			/* the k best scores so far */
 	size_t		done;
 	size_t		i;
 
 	if (k >= count)
 	{
-		lw_score_places(view, query, places, count, -get_float4_infinity(), scores);
+		score_places(view, query, places, count, timed, -get_float4_infinity(), scores);
 		return;
 	}
-	lw_score_places(view, query, places, k, -get_float4_infinity(), scores);
+	score_places(view, query, places, k, timed, -get_float4_infinity(), scores);
 	best = binaryheap_allocate((int) k, compare_lowest, NULL);
 	for (i = 0; i < k; i++)
 		binaryheap_add_unordered(best, Float4GetDatum(scores[i]));
@@ -206,8 +264,8 @@ lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places, size_t 
 		size_t		end = Min(count, done + BLOCK_DOCUMENTS);
 
 		lw_read_ahead(view, places + end, count - end);
-		lw_score_places(view, query, places + done, end - done,
-						DatumGetFloat4(binaryheap_first(best)), scores + done);
+		score_places(view, query, places + done, end - done, timed,
+					 DatumGetFloat4(binaryheap_first(best)), scores + done);
 		for (i = done; i < end; i++)
 			if (scores[i] > DatumGetFloat4(binaryheap_first(best)))
 				binaryheap_replace_first(best, Float4GetDatum(scores[i]));
@@ -224,6 +282,6 @@ lw_report_kernel_time(const char *path)
 								 UINT64_FORMAT " tokens, " UINT64_FORMAT " bytes, commit " UINT64_FORMAT,
 								 path, reported.documents, reported.nanoseconds / 1e6,
 								 lw_kernel_names[lw_kernel_active()],
-								 reported.tokens, reported.bytes, reported_commit)));
+								 reported.tokens, reported.bytes, reported.commit)));
 	memset(&reported, 0, sizeof(reported));
 }

@@ -12,6 +12,7 @@
 
 #include "compat.h"
 #include "kernel/maxsim.h"
+#include "server/stat.h"
 #include "store/view.h"
 
 /*
@@ -33,12 +34,19 @@ extern bool lw_find_document(const LwView *view, LwString id, LwPlace *place);
 extern void lw_score_places(const LwView *view, LwQuery *query, const LwPlace *places,
 							size_t count, float4 floor, float4 *scores);
 
+/* The same for who leaves it to another to say what is wrong: false, and the scores are undefined. */
+extern bool lw_try_score_places(const LwView *view, LwQuery *query, const LwPlace *places,
+								size_t count, float4 floor, float4 *scores);
+
 /*
- * The same when only the best k are wanted, ties included: what ranks after
+ * The same as lw_score_places when only the best k are wanted, ties included: what ranks after
  * them may get -infinity.
  */
 extern void lw_score_best(const LwView *view, LwQuery *query, const LwPlace *places,
 						  size_t count, size_t k, float4 *scores);
+
+/* Counts documents of a view, with their tokens, bytes and kernel time, that another process has scored. */
+extern void lw_count_scored(const LwView *view, const LwStatCounts *counts);
 
 /*
  * For the calls that score many documents: says at DEBUG1 how many there were, with their tokens and

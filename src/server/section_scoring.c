@@ -177,8 +177,12 @@ lw_count_rows(const LwVectorSlab *slab, size_t rows, const instr_time *start)
 	lw_stat_scored->documents += rows;
 	lw_stat_scored->tokens += rows;
 	lw_stat_scored->bytes += rows * row_bytes(slab);
+	lw_stat_scored->present = slab->rows;
 	if (INSTR_TIME_IS_ZERO(*start))
+	{
+		lw_stat_scored->untimed += rows;
 		return;
+	}
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, *start);
 	lw_stat_scored->nanoseconds += (uint64) (INSTR_TIME_GET_DOUBLE(time) * 1e9);

@@ -65,11 +65,11 @@ static uint64 last_definition;
 bool
 lw_is_lateweave_wrapper(Oid fdwid)
 {
-	ForeignDataWrapper *wrapper = GetForeignDataWrapper(fdwid);
+	ForeignDataWrapper *wrapper = GetForeignDataWrapperExtended(fdwid, FDW_MISSING_OK);
 	HeapTuple	tuple;
 	bool		ours = false;
 
-	if (!OidIsValid(wrapper->fdwhandler))
+	if (wrapper == NULL || !OidIsValid(wrapper->fdwhandler))
 		return false;
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(wrapper->fdwhandler));
 	if (HeapTupleIsValid(tuple))

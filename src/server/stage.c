@@ -167,6 +167,7 @@ lw_stage_begin_change(LwStage *stage)
 	int			level = GetCurrentTransactionNestLevel();
 	CommandId	command = GetCurrentCommandId(true);
 
+	lw_stage_check_lost(stage);
 	/* the outermost transaction needs no entry: its changes begin at 0 */
 	if (level > 1 && (stage->nlevels == 0 || stage->levels[stage->nlevels - 1].level < level))
 	{
@@ -226,6 +227,8 @@ cut_off(LwStage *stage, int level)
 		stage->origin = LW_CHANGE_CALL; /* a row change that follows begins a segment: at worst one more */
 		stage->view_command = InvalidCommandId;
 	}
+	if (stage->bulk.lost > stage->nlevels + 1)
+		stage->bulk.lost = 0;
 }
 
 /* The changes of a subtransaction become its parent's. */
@@ -240,6 +243,7 @@ hand_up(LwStage *stage, int level)
 		stage->nlevels--;
 	else
 		last->level = level - 1;
+	stage->bulk.lost = Min(stage->bulk.lost, stage->nlevels + 1);
 }
 
 static void

@@ -60,6 +60,7 @@ typedef struct LwStageBulk
 	struct lwidset_hash *ids; /* hashes of the ids in it */
 	CommandId	command;		/* that appended the last of them */
 	bool		of_one;			/* and all of them */
+	int			lost;			/* one could not be ended, and its documents are in no change: levels there were then, + 1; 0: none */
 } LwStageBulk;
 
 typedef struct LwStage
@@ -125,8 +126,15 @@ extern void lw_stage_cut(LwStage *stage, size_t size);
 /* Adds a document to the changes, or to a file when the last run of appends is too long for memory. */
 extern void lw_stage_append(LwStage *stage, LwString id, const float *values, size_t tokens);
 
-/* Ends the segment that is being written, if one is; the changes name it then, before the last run. */
+/*
+ * Ends the segment that is being written, if one is; the changes name it then, before the last run.  ERROR when
+ * that fails, and from then on until whoever appended its documents is rolled back: another
+ * subtransaction's rollback would have them missing.
+ */
 extern void lw_stage_end_bulk(LwStage *stage);
+
+/* That ERROR, if it is due. */
+extern void lw_stage_check_lost(const LwStage *stage);
 
 /* Gives the segment up that is being written. */
 extern void lw_stage_abort_bulk(LwStage *stage);

@@ -139,6 +139,16 @@ put_segment(LwStage *stage, const LwManifestSegment *entry)
 }
 
 void
+lw_stage_check_lost(const LwStage *stage)
+{
+	if (stage->bulk.lost != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_IO_ERROR),
+				 errmsg("documents that this transaction has appended to \"%s\" could not be written", stage->path),
+				 errhint("Roll back to a savepoint before they were appended, or the whole transaction.")));
+}
+
+void
 lw_stage_end_bulk(LwStage *stage)
 {
 	LwStageBulk *bulk = &stage->bulk;
@@ -146,8 +156,10 @@ lw_stage_end_bulk(LwStage *stage)
 	LwError		error;
 	LwStatus	status;
 
+	lw_stage_check_lost(stage);
 	if (!bulk->open)
 		return;
+	bulk->lost = stage->nlevels + 1;
 	lw_error_path(&error, NULL, stage->path);
 	status = lw_segment_write_end(&bulk->writer, &entry, &error);
 	bulk->open = false;
@@ -158,6 +170,7 @@ lw_stage_end_bulk(LwStage *stage)
 	if (status != LW_OK)
 		lw_report(ERROR, &error);
 	put_segment(stage, &entry);
+	bulk->lost = 0;
 }
 
 /* Appends an encoded document to the segment, or to another when it holds the id. */

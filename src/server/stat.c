@@ -16,6 +16,7 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "server/area.h"
 #include "server/stat.h"
 
@@ -34,12 +35,13 @@ typedef struct StatEntry
 	LwStat		stat;
 } StatEntry;
 
-/* What this session has counted and not added yet. */
+/* What this session has counted. */
 typedef struct Pending
 {
 	Oid			relid;			/* hash key */
 	bool		shared;			/* there was a shared entry when it was last looked at */
 	LwStatCounts counts;
+	LwStatCounts added;			/* to the shared ones already */
 	bool		failed;
 	char		error[LW_STAT_ERROR_SIZE];
 } Pending;
@@ -136,6 +138,30 @@ lw_stat_of(Oid relid)
 	return &last->counts;
 }
 
+static int
+compare_relids(const void *a, const void *b)
+{
+	Oid			x = ((const LwStatOfSource *) a)->relid;
+	Oid			y = ((const LwStatOfSource *) b)->relid;
+
+	return (x > y) - (x < y);
+}
+
+LwStatOfSource *
+lw_stat_session(int *count)
+{
+	LwStatOfSource *sources = palloc_array(LwStatOfSource, hash_get_num_entries(pending) + 1);
+	HASH_SEQ_STATUS scan;
+	Pending    *mine;
+
+	*count = 0;
+	hash_seq_init(&scan, pending);
+	while ((mine = hash_seq_search(&scan)) != NULL)
+		sources[(*count)++] = (LwStatOfSource) {mine->relid, mine->counts};
+	qsort(sources, *count, sizeof(LwStatOfSource), compare_relids);
+	return sources;
+}
+
 bool
 lw_stat_error(Oid relid, const char *message)
 {
@@ -154,18 +180,18 @@ lw_stat_error(Oid relid, const char *message)
 	return !known || strcmp(before.error, cut) != 0;
 }
 
-/* Adds one table's counts to the shared ones. */
+/* Adds what is new of one table's counts to the shared ones. */
 static void
 flush_one(Pending *mine)
 {
-	static const LwStatCounts none;
 	StatKey		key = key_of(mine->relid);
 	StatEntry  *entry;
 	uint64	   *to;
 	const uint64 *from = (const uint64 *) &mine->counts;
+	const uint64 *added = (const uint64 *) &mine->added;
 	int			i;
 
-	if (!mine->shared || (!mine->failed && memcmp(&mine->counts, &none, sizeof(none)) == 0))
+	if (!mine->shared || (!mine->failed && memcmp(from, added, LW_STAT_SUMS * sizeof(uint64)) == 0))
 		return;
 	entry = dshash_find(table, &key, true);
 	if (entry == NULL)
@@ -173,8 +199,8 @@ flush_one(Pending *mine)
 	else
 	{
 		to = (uint64 *) &entry->stat.counts;
-		for (i = 0; i < (int) (sizeof(LwStatCounts) / sizeof(uint64)); i++)
-			to[i] += from[i];
+		for (i = 0; i < (int) LW_STAT_SUMS; i++)
+			to[i] += from[i] - added[i];
 		entry->used = GetCurrentTimestamp();
 		if (mine->failed)
 		{
@@ -184,7 +210,7 @@ flush_one(Pending *mine)
 		dshash_release_lock(table, entry);
 	}
 	mine->failed = false;
-	mine->counts = none;
+	mine->added = mine->counts;
 }
 
 void

@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "server/area.h"
@@ -144,12 +145,22 @@ look_after(Oid relid, Visit *visit)
 		visit->compact = relid;
 }
 
-static void
-compact(Oid relid)
+/* What messages call a table. */
+static char *
+name_table(MemoryContext context, Oid relid)
 {
-	TimestampTz start = GetCurrentTimestamp();
+	MemoryContext old = MemoryContextSwitchTo(context);
 	char	   *name = psprintf("%s.%s.%s", get_database_name(MyDatabaseId),
 								get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
+
+	MemoryContextSwitchTo(old);
+	return name;
+}
+
+static void
+compact(Oid relid, const char *table)
+{
+	TimestampTz start = GetCurrentTimestamp();
 	LwCompaction done;
 	bool		compacted;
 	long		seconds;
@@ -167,26 +178,31 @@ compact(Oid relid)
 	ereport(LOG,
 			(errmsg("automatic compaction of \"%s\": " UINT64_FORMAT " segments before, " UINT64_FORMAT " after, "
 					UINT64_FORMAT " documents, " UINT64_FORMAT " tokens, " UINT64_FORMAT " bytes reclaimed, elapsed: %ld.%03d s",
-					name, done.segments_before, done.segments_after, done.documents, done.tokens,
+					table, done.segments_before, done.segments_after, done.documents, done.tokens,
 					done.bytes_reclaimed, seconds, microseconds / 1000)));
 }
 
 /* Says in the log what went wrong with a table, once as long as it is the same, and ends the transaction. */
 static void
-report_failure(MemoryContext context, Oid relid, const char *activity)
+report_failure(MemoryContext context, Oid relid, const char *table, bool compacting)
 {
 	ErrorData  *error;
 
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
-	errcontext("%s", activity);
+	if (compacting)
+		errcontext("automatic compaction of \"%s\"", table);
+	else
+		errcontext("automatic upkeep of \"%s\"", table);
 	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ? !gave_way : lw_stat_error(relid, error->message))
 		EmitErrorReport();
 	FlushErrorState();
 	FreeErrorData(error);
 	AbortCurrentTransaction();
 	if (gave_way)
-		ereport(LOG, (errmsg("%s was given up, since another session waits for the table or the database", activity)));
+		ereport(LOG,
+				(errmsg("automatic compaction of \"%s\" was given up, since another session waits for the table or the database",
+						table)));
 }
 
 /* Does one table's work in a transaction of its own; passes over what it may not or need not do now. */
@@ -194,27 +210,28 @@ static void
 work_on(Oid relid, bool compacting, Visit *visit)
 {
 	MemoryContext context = CurrentMemoryContext;
-	char	   *volatile activity = NULL;
+	char	   *volatile table = NULL;
 
 	StartTransactionCommand();
 	PG_TRY();
 	{
-		if (ConditionalLockRelationOid(relid, RowExclusiveLock))
+		/* it may have been dropped since it was listed */
+		if (ConditionalLockRelationOid(relid, RowExclusiveLock) &&
+			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		{
-			char	   *name = get_rel_name(relid);
-			LwSource   *source = name == NULL ? NULL : lw_source_lookup(relid);
+			LwSource   *source;
 
+			table = name_table(context, relid);
+			source = lw_source_lookup(relid);
 			locked = relid;
-			if (source != NULL && source->kind == LW_SOURCE_STORE && source->writable && source->store_id != NULL)
+			if (source->kind == LW_SOURCE_STORE && source->writable && source->store_id != NULL)
 			{
 				visit->next = Min(visit->next, GetCurrentTimestamp() + VISIT_SECONDS * USECS_PER_SEC);
 				(void) lw_stat_of(relid);
-				activity = MemoryContextStrdup(context, psprintf(compacting ? "lateweave: compaction of %s.%s" :
-																 "lateweave: upkeep of %s.%s",
-																 get_namespace_name(get_rel_namespace(relid)), name));
-				pgstat_report_activity(STATE_RUNNING, activity);
+				pgstat_report_activity(STATE_RUNNING, psprintf(compacting ? "lateweave: compaction of %s" :
+															   "lateweave: upkeep of %s", table));
 				if (compacting)
-					compact(relid);
+					compact(relid, table);
 				else
 					look_after(relid, visit);
 			}
@@ -223,7 +240,7 @@ work_on(Oid relid, bool compacting, Visit *visit)
 	}
 	PG_CATCH();
 	{
-		report_failure(context, relid, activity == NULL ? "" : activity);
+		report_failure(context, relid, table == NULL ? "" : table, compacting);
 	}
 	PG_END_TRY();
 	pgstat_report_activity(STATE_IDLE, NULL);
@@ -266,6 +283,23 @@ report_visit(const Visit *visit)
 	SpinLockRelease(&board->mutex);
 }
 
+/* As autovacuum does: what users are set to is not meant for this, nor are the limits of their statements. */
+static void
+override_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"default_transaction_read_only", "false"},
+		{"default_transaction_isolation", "read committed"},
+		{"lock_timeout", "0"},
+		{"transaction_timeout", "0"}	/* from PostgreSQL 17 on */
+	};
+	int			i;
+
+	for (i = 0; i < (int) lengthof(settings); i++)
+		if (GetConfigOption(settings[i][0], true, false) != NULL)
+			SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
+}
+
 void
 lateweave_worker_main(Datum arg)
 {
@@ -281,9 +315,7 @@ lateweave_worker_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, 0);
 	if (!lw_area_available())
 		proc_exit(0);
-	/* as autovacuum does: what the database is set to for its users is not meant for this */
-	SetConfigOption("default_transaction_read_only", "false", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
+	override_settings();
 	MemoryContextSwitchTo(context);
 	if (OidIsValid(order.compact))
 		work_on(order.compact, true, &visit);

@@ -29,6 +29,7 @@
 #include "server/pin.h"
 #include "server/scoring.h"
 #include "server/section_scoring.h"
+#include "sql/explain.h"
 #include "sql/fdw.h"
 
 /* A bound of the ordinal. */
@@ -372,20 +373,21 @@ lw_explain_scan(ForeignScanState *node, struct ExplainState *es)
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	LwScan	   *scan = node->fdw_state;
 	LwSource   *source = lw_source_lookup(RelationGetRelid(node->ss.ss_currentRelation));
+	bool		in_detail = es->verbose || (es->analyze && es->buffers);
 
-	ExplainPropertyText(source->kind == LW_SOURCE_STORE ? "Vector Store" : "Section File", source->option, es);
+	lw_explain_source(source, es);
 	if (scan->key != NULL)
 	{
 		List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
 
 		ExplainPropertyText("Lookup", deparse_expression(linitial(plan->fdw_recheck_quals), context, false, false), es);
 	}
-	if (es->verbose)
+	if (in_detail)
 		explain_content(source, scan->rows.content, es);
 	if (!es->analyze)
 		return;
 	ExplainPropertyUInteger("Documents Read", NULL, scan->documents_read, es);
-	if (!es->verbose)
+	if (!in_detail)
 		return;
 	if (scan->tokens_read > 0)
 	{

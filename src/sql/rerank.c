@@ -57,7 +57,9 @@ score_candidates(const LwScorer *scorer, const LwString *ids, const int *positio
 		ranked[present].place = places[present];
 		present++;
 	}
+	lw_stat_scored->candidates += count;
 	lw_scorer_score(scorer, places, present, k, scores);
+	lw_report_kernel_time(lw_content_path(scorer->content));
 	for (i = 0; i < present; i++)
 		ranked[i].score = scores[i];
 	pfree(places);
@@ -87,7 +89,6 @@ lateweave_rerank(PG_FUNCTION_ARGS)
 
 	ranked = palloc_array(LwRanked, list.count);
 	present = score_candidates(&scorer, list.ids, NULL, list.count, k, ranked);
-	lw_report_kernel_time(lw_content_path(scorer.content));
 	qsort(ranked, present, sizeof(LwRanked), lw_compare_ranked);
 	for (i = 0; i < present && i < k; i++)
 	{

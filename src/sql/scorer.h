@@ -93,18 +93,4 @@ typedef struct LwRanked
 /* For qsort: score descending in IEEE total order, ties in gather order. */
 extern int	lw_compare_ranked(const void *a, const void *b);
 
-/* Negative when score a ranks before b, positive when after, by IEEE total order descending. */
-static inline int
-lw_compare_scores(float4 a, float4 b)
-{
-	int32		x;
-	int32		y;
-
-	memcpy(&x, &a, sizeof(x));
-	memcpy(&y, &b, sizeof(y));
-	x ^= (int32) ((uint32) (x >> 31) >> 1);
-	y ^= (int32) ((uint32) (y >> 31) >> 1);
-	return (x < y) - (x > y);
-}
-
 #endif							/* LW_SQL_SCORER_H */

@@ -24,10 +24,12 @@
 #include "server/candidates.h"
 #include "server/error.h"
 #include "server/ids.h"
+#include "server/parallel.h"
 #include "server/scoring.h"
 #include "server/stat.h"
 #include "sql/chunk.h"
 #include "sql/scorer.h"
+#include "sql/support.h"
 
 PG_FUNCTION_INFO_V1(lateweave_search);
 
@@ -138,16 +140,42 @@ scan(Search *search, const bool *skip)
 	flush(search, places, count);
 }
 
-/* For qsort: as they lie in the files. */
-static int
-compare_places(const void *a, const void *b)
+/* What a scan of all documents costs. */
+static Cost
+cost_of_all(const LwView *view, const LwMultivector *query)
 {
-	const LwPlace *x = a;
-	const LwPlace *y = b;
+	LwCall		call = {0};
 
-	if (x->segment != y->segment)
-		return x->segment < y->segment ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	call.query_tokens = query->tokens;
+	call.document_tokens = (double) view->tokens / view->documents;
+	call.dimension = query->dimension;
+	call.documents = view->documents;
+	return call.documents * lw_score_cost(&call);
+}
+
+/* Scores all documents, with the help of parallel workers; false when they are no help. */
+static bool
+scan_in_parallel(Search *search, const LwMultivector *query)
+{
+	LwView	   *view = search->view;
+	LwParallelScan *parallel = lw_parallel_scan(view, search->query, query->values, search->k,
+												cost_of_all(view, query));
+	LwPlace		places[LW_PARALLEL_UNIT];
+	const LwTop *best;
+	int			count;
+	int			i;
+	uint64		n;
+
+	if (parallel == NULL)
+		return false;
+	for (i = 0; (best = lw_parallel_best(parallel, i)) != NULL; i++)
+		for (n = 0; n < best->count; n++)
+			offer(search, (LwPlace) {best->found[n].segment, best->found[n].row}, best->found[n].score);
+	while ((count = lw_parallel_left(parallel, places)) > 0)
+		flush(search, places, count);
+	scan(search, lw_parallel_segments(parallel));
+	lw_parallel_end(parallel);
+	return true;
 }
 
 /* Scores the n most promising documents; false when that is not known of any. */
@@ -159,7 +187,6 @@ scan_candidates(Search *search, size_t n)
 
 	if (!lw_candidates_find(search->view, search->query, n, &candidates))
 		return false;
-	qsort(candidates.places, candidates.count, sizeof(LwPlace), compare_places);
 	for (done = 0; done < candidates.count; done += BLOCK)
 		flush(search, candidates.places + done, (int) Min(BLOCK, candidates.count - done));
 	scan(search, candidates.coded);
@@ -199,7 +226,7 @@ return_best(Search *search, ReturnSetInfo *result)
 
 /* The best k documents of a store: of all, or of so many candidates. */
 static void
-search_store(const LwScorer *scorer, int k, int candidates, ReturnSetInfo *result)
+search_store(const LwScorer *scorer, const LwMultivector *query, int k, int candidates, ReturnSetInfo *result)
 {
 	Search		search;
 	LwError		error;
@@ -213,7 +240,8 @@ search_store(const LwScorer *scorer, int k, int candidates, ReturnSetInfo *resul
 	if (search.k == 0)
 		return;
 	search.heap = binaryheap_allocate((int) search.k, heap_compare, search.view);
-	if (candidates == 0 || !scan_candidates(&search, (size_t) Max(k, candidates)))
+	if ((candidates == 0 || !scan_candidates(&search, (size_t) Max(k, candidates))) &&
+		!scan_in_parallel(&search, query))
 		scan(&search, NULL);
 	lw_report_kernel_time(search.view->directory);
 	return_best(&search, result);
@@ -255,6 +283,7 @@ Datum
 lateweave_search(PG_FUNCTION_ARGS)
 {
 	LwScorer	scorer;
+	LwMultivector *query;
 	int			k;
 	int			candidates = lw_candidates_setting;
 
@@ -272,12 +301,13 @@ lateweave_search(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("candidates must not be negative, but is %d", candidates)));
-	lw_scorer_begin(&scorer, PG_GETARG_OID(0), PG_GETARG_MULTIVECTOR(1),
+	query = PG_GETARG_MULTIVECTOR(1);
+	lw_scorer_begin(&scorer, PG_GETARG_OID(0), query,
 					PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4), !PG_ARGISNULL(4));
 	lw_stat_scored->scores++;
 	if (scorer.content.section != NULL)
 		search_section(&scorer, k, (ReturnSetInfo *) fcinfo->resultinfo);
 	else
-		search_store(&scorer, k, candidates, (ReturnSetInfo *) fcinfo->resultinfo);
+		search_store(&scorer, query, k, candidates, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -151,7 +153,9 @@ lateweave_section_search(PG_FUNCTION_ARGS)
 	lw_section_search(section, &scorer.vectors, &request, &result);
 	lw_stat_scored = lw_stat_of(PG_GETARG_OID(0));
 	lw_stat_scored->scores++;
-	lw_count_rows(&scorer.vectors.slab, result.exact_candidates, &start);
+	lw_stat_scored->candidates += result.ann_candidates + result.bm25_candidates + result.graph_candidates;
+	lw_stat_scored->approximate += isnan(result.recall);
+	lw_count_rows(&scorer.vectors.slab, result.scored, &start);
 	for (i = 0; i < result.count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

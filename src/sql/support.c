@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -19,6 +21,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
+#include "server/candidates.h"
 #include "server/source.h"
 #include "sql/multivector.h"
 #include "sql/support.h"
@@ -45,6 +48,16 @@ PG_FUNCTION_INFO_V1(maxsim_support);
  */
 #define MULTIPLICATIONS_PER_OPERATOR 1000.0
 
+/*
+ * So many tokens of documents are ranked by their centroids for the cost of one operator,
+ * for the tokens of the query that go into one group.
+ */
+#define TOKENS_RANKED_PER_OPERATOR 6.0
+#define QUERY_TOKENS_RANKED 32
+
+/* What a call costs besides, in operators: the pin, the packed query and the document are found. */
+#define OPERATORS_PER_CALL 150
+
 static Const *
 constant_argument(List *arguments, int position)
 {
@@ -58,7 +71,8 @@ constant_argument(List *arguments, int position)
 	return (Const *) node;
 }
 
-static void
+/* Whether it tells anything: an empty store may just not have been looked at since it was filled. */
+static bool
 look_at_source(LwContent content, LwCall *call)
 {
 	double		documents = 0;
@@ -70,16 +84,20 @@ look_at_source(LwContent content, LwCall *call)
 		call->documents = content.section->file->rows;
 		call->document_tokens = 1;
 		call->dimension = content.section->file->dimension;
-		return;
+		return call->documents > 0;
 	}
 	for (i = 0; i < content.view->manifest.nsegments; i++)
 	{
 		documents += content.view->manifest.segments[i].documents;
 		tokens += content.view->manifest.segments[i].tokens;
 	}
+	if (documents == 0)
+		return false;
 	call->documents = documents;
-	call->document_tokens = documents > 0 ? tokens / documents : 1;
+	call->coded = (double) lw_candidates_coded(content.view);
+	call->document_tokens = tokens / documents;
 	call->dimension = content.view->manifest.dimension;
+	return true;
 }
 
 /* The call's arguments, whichever node it is; NIL when it is neither function nor operator. */
@@ -104,10 +122,7 @@ look_at_relation(Oid relid, LwCall *call)
 		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		return false;
 	/* A broken source is an error of the execution, not of the planner. */
-	if (!lw_source_last_content(lw_source_lookup(relid), &content))
-		return false;
-	look_at_source(content, call);
-	return true;
+	return lw_source_last_content(lw_source_lookup(relid), &content) && look_at_source(content, call);
 }
 
 /* Looks at a constant query, of either type; the source that it names, or InvalidOid. */
@@ -131,6 +146,7 @@ assume_defaults(LwCall *call)
 	call->document_tokens = DEFAULT_DOCUMENT_TOKENS;
 	call->dimension = DEFAULT_DIMENSION;
 	call->documents = 1000;
+	call->coded = 0;
 }
 
 /* Looks at a constant query and at the manifest of a constant source. */
@@ -190,6 +206,18 @@ lw_source_documents(Oid source)
 	return look_at_relation(source, &call) ? call.documents : -1;
 }
 
+double
+lw_documents_scored(const LwCall *call, int candidates)
+{
+	Cost		ranking;
+
+	if (candidates <= 0 || call->coded <= candidates)
+		return call->documents;
+	ranking = cpu_operator_cost * ceil(call->query_tokens / QUERY_TOKENS_RANKED) *
+		call->coded * call->document_tokens / TOKENS_RANKED_PER_OPERATOR;
+	return Min(call->documents, call->documents - call->coded + candidates + ranking / lw_score_cost(call));
+}
+
 Cost
 lw_score_cost(const LwCall *call)
 {
@@ -230,7 +258,8 @@ answer(Node *request, double rows, double documents, const LwCall *call)
 	if (IsA(request, SupportRequestCost))
 	{
 		((SupportRequestCost *) request)->startup = 0;
-		((SupportRequestCost *) request)->per_tuple = Max(1, documents) * lw_score_cost(call);
+		((SupportRequestCost *) request)->per_tuple = Max(1, documents) * lw_score_cost(call) +
+			OPERATORS_PER_CALL * cpu_operator_cost;
 		return request;
 	}
 	return NULL;
@@ -323,12 +352,16 @@ lateweave_search_support(PG_FUNCTION_ARGS)
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
 	PlannerInfo *root;
 	List	   *arguments = request_arguments(request, &root);
+	Const	   *constant;
+	double		documents;
 	LwCall		call;
 
 	if (arguments == NIL)
 		PG_RETURN_POINTER(NULL);
 	look_at_call(arguments, 0, 1, &call);
-	PG_RETURN_POINTER(answer(request, capped_by_k(call.documents, arguments, 2), call.documents, &call));
+	constant = constant_argument(arguments, 3);
+	documents = lw_documents_scored(&call, constant == NULL ? lw_candidates_setting : DatumGetInt32(constant->constvalue));
+	PG_RETURN_POINTER(answer(request, capped_by_k(call.documents, arguments, 2), documents, &call));
 }
 
 Datum

@@ -21,6 +21,7 @@ typedef struct LwCall
 	double		document_tokens;
 	double		dimension;
 	double		documents;		/* of the source */
+	double		coded;			/* those that need not be scored when candidates are asked for */
 } LwCall;
 
 /*
@@ -31,6 +32,9 @@ extern bool lw_look_at_ranking(Node *query, LwCall *call);
 
 /* How many documents a source has; -1 when that cannot be told. */
 extern double lw_source_documents(Oid source);
+
+/* How many documents' scores a search with so many candidates (0: exact) costs at first. */
+extern double lw_documents_scored(const LwCall *call, int candidates);
 
 /* The cost of one document's score. */
 extern Cost lw_score_cost(const LwCall *call);

@@ -146,24 +146,16 @@ drop_entry(LwDirectory directory, const char *entry, LwError *error)
 static LwStatus
 empty(LwDirectory directory, LwError *error)
 {
-	LwDirectory again;
-	DIR		   *entries;
+	DIR		   *entries = NULL;
 	struct dirent *entry;
 	LwStatus	status = lw_file_unlink(directory, LW_MANIFEST_NAME, error);
 
 	if (status == LW_OK)
 		status = lw_directory_sync(directory, error);
 	if (status == LW_OK)
-		status = lw_directory_open(directory, ".", &again, error);
-	if (status != LW_OK)
-		return status;
-	entries = fdopendir(again.fd);
+		entries = lw_directory_list(directory, &status, error);
 	if (entries == NULL)
-	{
-		status = lw_fail_errno(error, errno, "list");
-		close(again.fd);
 		return status;
-	}
 	while (status == LW_OK && (entry = readdir(entries)) != NULL)
 		status = drop_entry(directory, entry->d_name, error);
 	closedir(entries);

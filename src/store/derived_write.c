@@ -137,21 +137,9 @@ lw_derived_begin(const LwDerivedKey *key, const char *path, bool wait, LwDerived
 static bool
 put(int fd, const void *data, size_t size, uint64_t offset)
 {
-	const char *from = data;
+	LwError		ignored;
 
-	while (size > 0)
-	{
-		ssize_t		written = pwrite(fd, from, size, (off_t) offset);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return false;
-		from += written;
-		size -= (size_t) written;
-		offset += (uint64_t) written;
-	}
-	return true;
+	return lw_file_write(fd, data, size, offset, &ignored) == LW_OK;
 }
 
 static uint64_t

@@ -47,6 +47,24 @@ lw_directory_open(LwDirectory parent, const char *name, LwDirectory *directory, 
 	return directory->fd < 0 ? lw_fail_errno(error, errno, "open") : LW_OK;
 }
 
+DIR *
+lw_directory_list(LwDirectory directory, LwStatus *status, LwError *error)
+{
+	LwDirectory again;
+	DIR		   *entries;
+
+	*status = lw_directory_open(directory, ".", &again, error);
+	if (*status != LW_OK)
+		return NULL;
+	entries = fdopendir(again.fd);
+	if (entries == NULL)
+	{
+		*status = lw_fail_errno(error, errno, "list");
+		close(again.fd);
+	}
+	return entries;
+}
+
 LwStatus
 lw_file_create(LwDirectory directory, const char *name, mode_t mode, int *fd, LwError *error)
 {
@@ -320,7 +338,7 @@ lw_directory_remove(LwDirectory parent, const char *name, LwError *error)
 	{
 		errnum = errno;
 		free(levels);
-		return lw_fail_errno(error, errnum, "remove");
+		return errnum == ENOENT ? LW_OK : lw_fail_errno(error, errnum, "remove");
 	}
 	while (depth > 0)
 	{
@@ -344,7 +362,7 @@ lw_directory_remove(LwDirectory parent, const char *name, LwError *error)
 		closedir(level->entries);
 		depth--;
 		above = depth == 0 ? parent.fd : dirfd(levels[depth - 1].entries);
-		if (unlinkat(above, level->name, AT_REMOVEDIR) != 0)
+		if (unlinkat(above, level->name, AT_REMOVEDIR) != 0 && errno != ENOENT)
 			errnum = errno;
 		else
 			errnum = 0;

@@ -11,6 +11,7 @@
 #ifndef LW_STORE_FILES_H
 #define LW_STORE_FILES_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "format/error.h"
@@ -30,6 +31,9 @@ extern LwStatus lw_directory_file_mode(LwDirectory directory, mode_t *mode, LwEr
 
 /* Opens a directory; its path is the caller's to set. */
 extern LwStatus lw_directory_open(LwDirectory parent, const char *name, LwDirectory *directory, LwError *error);
+
+/* What lists the entries of a directory that is open, with its own position; closedir ends it.  NULL on failure. */
+extern DIR *lw_directory_list(LwDirectory directory, LwStatus *status, LwError *error);
 
 /* Makes a directory of exactly this mode, durably; that it exists is a failure only if it must be new. */
 extern LwStatus lw_directory_make(const char *path, mode_t mode, bool new, LwError *error);
@@ -72,7 +76,10 @@ extern LwStatus lw_file_link(LwDirectory from, const char *name, LwDirectory to,
 /* Removes a name; that it is not there is no failure. */
 extern LwStatus lw_file_unlink(LwDirectory directory, const char *name, LwError *error);
 
-/* Removes a directory with all it holds, links not followed; LW_IO when something stays. */
+/*
+ * Removes a directory with all it holds, links not followed; LW_IO when something stays.  Two may
+ * remove the same one at a time: that it is not there is no failure.
+ */
 extern LwStatus lw_directory_remove(LwDirectory parent, const char *name, LwError *error);
 
 #endif							/* LW_STORE_FILES_H */

@@ -170,20 +170,12 @@ LwStatus
 lw_pending_each(LwDirectory pending, LwStatus (*visit) (void *arg, const char *name, LwError *error),
 				void *arg, LwError *error)
 {
-	LwDirectory again;
-	DIR		   *entries;
 	struct dirent *entry;
-	LwStatus	status = lw_directory_open(pending, ".", &again, error);
+	LwStatus	status;
+	DIR		   *entries = lw_directory_list(pending, &status, error);
 
-	if (status != LW_OK)
-		return status;
-	entries = fdopendir(again.fd);
 	if (entries == NULL)
-	{
-		status = lw_fail_errno(error, errno, "list");
-		close(again.fd);
 		return status;
-	}
 	errno = 0;
 	while (status == LW_OK && (entry = readdir(entries)) != NULL)
 	{

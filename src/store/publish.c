@@ -247,23 +247,15 @@ lw_draft_publish(LwDraft *draft, LwError *error)
 LwStatus
 lw_store_reclaim(LwDirectory directory, const LwManifest *manifest, uint64_t *bytes, LwError *error)
 {
-	LwDirectory again;
 	LwError		ignored;
-	DIR		   *entries;
 	struct dirent *entry;
-	LwStatus	status = lw_directory_open(directory, ".", &again, error);
+	LwStatus	status;
+	DIR		   *entries = lw_directory_list(directory, &status, error);
 
 	if (bytes != NULL)
 		*bytes = 0;
-	if (status != LW_OK)
-		return status;
-	entries = fdopendir(again.fd);
 	if (entries == NULL)
-	{
-		status = lw_fail_errno(error, errno, "list");
-		close(again.fd);
 		return status;
-	}
 	while (status == LW_OK && (entry = readdir(entries)) != NULL)
 	{
 		LwName		name = lw_name_parse(entry->d_name);

@@ -11,15 +11,12 @@
  *-------------------------------------------------------------------------
  */
 #include <cblas.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
+#include "best.h"
 #include "turns.h"
-
-#define BEST 10
 
 /* After the first data set (data.h), which is A. */
 static const Shape shapes[] = {
@@ -68,39 +65,6 @@ score(Bench *bench, LwScoring scoring, const LwDocument *documents)
 	if (lw_maxsim(bench->query, scoring, documents, bench->data.documents, bench->scores, &problem) !=
 		bench->data.documents)
 		die("a document has a problem");
-}
-
-/* Finds the best ten as lateweave_rerank does: blocks of documents, each above the tenth so far. */
-static void
-score_best(Bench *bench, LwScoring scoring, const LwDocument *documents)
-{
-	float		best[BEST];
-	size_t		done = 0;
-	size_t		i;
-	int			place;
-
-	for (place = 0; place < BEST; place++)
-		best[place] = -INFINITY;
-	while (done < bench->data.documents)
-	{
-		size_t		left = bench->data.documents - done;
-		size_t		block = done == 0 ? BEST : 64;
-		size_t		count = left < block ? left : block;
-		LwScoreProblem problem;
-
-		if (lw_maxsim_above(bench->query, scoring, documents + done, count, best[BEST - 1],
-							bench->scores + done, &problem) != count)
-			die("a document has a problem");
-		for (i = done; i < done + count; i++)
-		{
-			if (bench->scores[i] <= best[BEST - 1])
-				continue;
-			for (place = BEST - 1; place > 0 && best[place - 1] < bench->scores[i]; place--)
-				best[place] = best[place - 1];
-			best[place] = bench->scores[i];
-		}
-		done += count;
-	}
 }
 
 static void
@@ -174,7 +138,8 @@ run(Bench *bench, Contender contender)
 			score(bench, data->normalized ? LW_SCORE_INT8_UNIT : LW_SCORE_INT8, data->bytes);
 			break;
 		case INT8_BEST:
-			score_best(bench, data->normalized ? LW_SCORE_INT8_UNIT : LW_SCORE_INT8, data->bytes);
+			score_best(bench->query, data->normalized ? LW_SCORE_INT8_UNIT : LW_SCORE_INT8, data->bytes,
+					   data->documents, bench->scores);
 			break;
 		case FLOAT32:
 			score(bench, LW_SCORE_FLOAT32, data->floats);

@@ -50,7 +50,7 @@ def print_readme(shapes):
         ratios = " | ".join(f"{row['ratio']:.2f}" for row in block[1:])
         print(f"| {shape} | {block[0]['gmacs']:.1f} | {ratios} |")
 
-    for title, pattern in (("section files", "exact top|top|open|build"), ("changes of stores", "commit|load|.* rows in a")):
+    for title, pattern in (("searches of a whole store", "search"), ("section files", "exact top|top|open|build"), ("changes of stores", "commit|load|.* rows in a")):
         print(f"\n| {title} | ms | times the first of the group |\n|---|---|---|")
         for shape, block in shapes.items():
             if re.match(pattern, shape):

@@ -130,6 +130,25 @@ foreach my $preload (1, 0)
 		check("$action at each step of a compaction, a snapshot and a new store, $with", @complaints);
 	}
 
+	# Appended documents that cannot be written after a savepoint: going back to it does not save the transaction.
+	my $load = q(INSERT INTO loads SELECT 'd' || i, array_fill(i::real, ARRAY[64, 64])::multivector FROM generate_series(1, 1100) i);
+	my $append = q(INSERT INTO loads VALUES ('x', array_fill(1::real, ARRAY[1, 64])::multivector));
+	my $count = 'SELECT count(*) FROM loads';
+	my $fault = q(SET lateweave.fault = 'segment-written:enospc');
+	$one->query("SELECT lateweave_create_store('loads', 'e', 'r', 64, 'float32', normalized => false)");
+	foreach my $case (
+		[ 'before', 0, "BEGIN; $load; SAVEPOINT a", "$fault; $append", 'ROLLBACK TO a', $append, 'ROLLBACK TO a', $count, 'ROLLBACK TO a', 'COMMIT' ],
+		[ 'released', 0, "BEGIN; SAVEPOINT a; $load; RELEASE a; SAVEPOINT b", "$fault; $count", 'ROLLBACK TO b', $count, 'ROLLBACK TO b', 'COMMIT' ],
+		[ 'rolled back', 1, "BEGIN; SAVEPOINT a; $load; SAVEPOINT b", "$fault; $append", "ROLLBACK TO a; $append; COMMIT" ])
+	{
+		my ($name, $documents, @steps) = @$case;
+
+		my $errors = join(' ', map { $one->error($_) =~ /ERROR:  (\w+)/ ? $1 : 'done' } @steps);
+		is("$errors: " . $one->query($count), join(' ', map { /^(BEGIN|ROLLBACK)/ ? 'done' : /fault/ ? '53100' : '58030' } @steps) . ": $documents",
+			"documents $name that cannot be written, $with");
+	}
+	$one->query("SELECT lateweave_drop_store('loads')");
+
 	# What could not be published stays seen for as long as it takes, by others too.
 	my @complaints;
 	chmod 0500, $docs->{path};

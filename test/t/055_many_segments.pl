@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $segments = 20000;
-my $node = start_node('segments');
+my $node = start_node('segments', 'lateweave.compact_segments = 32');
 my $directory = PostgreSQL::Test::Utils::tempdir();
 
 sub ask

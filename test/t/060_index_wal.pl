@@ -106,26 +106,38 @@ is($seen, $before, 'each row once while pages split');
 $reader->query('COMMIT');
 both('splits');
 
-# Killed while rows come in, and while an index is made.
+# Killed while rows come in, and while an index is made: the server at once, or the process that is at it by SIGKILL, after
+# which the server starts over.
 sub kill_during
 {
-	my ($sql, $name) = @_;
+	my ($sql, $how, $name) = @_;
 	my ($out, $err) = ('', '');
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $primary->connstr('postgres'), '-c', $sql ], '>' => \$out, '2>' => \$err);
+	my $at_it = "FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%kill_me%' AND pid <> pg_backend_pid()";
 
-	$primary->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%kill_me%' AND pid <> pg_backend_pid()")
-	  or die 'the statement did not begin';
+	$primary->poll_query_until('postgres', "SELECT count(*) > 0 $at_it") or die 'the statement did not begin';
 	usleep(400_000);
-	$primary->stop('immediate');
+	if ($how eq 'process')
+	{
+		my $pid = $primary->safe_psql('postgres', "SELECT pid $at_it");
+
+		is(kill('KILL', $pid), 1, "$name: killed");
+		$primary->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") or die 'the server did not start over';
+	}
+	else
+	{
+		$primary->stop('immediate');
+	}
 	eval { $run->finish };
-	$primary->start;
+	$primary->start if $how eq 'server';
+	isnt($err, '', "$name: the statement had not ended");
 	same_order($name, $primary);
 	return;
 }
 
-foreach my $round (1 .. 2)
+foreach my $round ('server', 'process')
 {
-	kill_during("INSERT INTO rows (id) SELECT 'kill_me ' || i FROM generate_series(1, 1000000) i", "crash during inserts, $round");
+	kill_during("INSERT INTO rows (id) SELECT 'kill_me ' || i FROM generate_series(1, 1000000) i", $round, "crash during inserts, $round");
 	$primary->safe_psql('postgres', "VACUUM rows; INSERT INTO rows (id) SELECT 'g' || i FROM generate_series(1, 1000) i");
 	same_order("rows after it, $round", $primary);
 }
@@ -133,8 +145,11 @@ is($primary->safe_psql('postgres', "$index_only; SELECT count(*) FROM (SELECT id
 $primary->safe_psql('postgres', "INSERT INTO unlogged SELECT * FROM rows LIMIT 500");
 is($primary->safe_psql('postgres', "$index_only; SELECT count(*) FROM (SELECT id FROM unlogged $order) s"), 500, 'and takes rows');
 $primary->safe_psql('postgres', "CREATE TABLE large AS SELECT 'l' || i AS id FROM generate_series(1, 2000000) i");
-kill_during('CREATE INDEX kill_me ON large USING lateweave (id)', 'crash during a build');
-is($primary->safe_psql('postgres', "SELECT to_regclass('kill_me') IS NULL"), 't', 'which is not there');
+foreach my $how ('server', 'process')
+{
+	kill_during('CREATE INDEX kill_me ON large USING lateweave (id)', $how, "crash during a build, $how");
+	is($primary->safe_psql('postgres', "SELECT to_regclass('kill_me') IS NULL"), 't', 'which is not there');
+}
 $primary->safe_psql('postgres', 'DROP TABLE large');
 both('what was replayed');
 

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use Fcntl qw(:flock);
 use FindBin;
 use lib $FindBin::RealBin;
 
@@ -130,10 +131,10 @@ subtest 'a bad store' => sub {
 	$session->query("INSERT INTO $_ VALUES ('x', array_fill(1::real, ARRAY[1, 64])::multivector)") foreach 'aaa', 'zzz';
 	my $path = $session->query("SELECT path FROM lateweave_sources WHERE source = 'aaa'::regclass");
 	rename "$path/manifest.json", "$path/kept" or die "could not rename: $!";
-	ok(defined wait_in_log(qr/ERROR:  could not open ".*manifest\.json".*\n.*HINT.*\n.*CONTEXT:  lateweave: upkeep of public\.aaa/, $from), 'is in the log');
+	ok(defined wait_in_log(qr/ERROR:  could not open ".*manifest\.json".*\n.*HINT.*\n.*CONTEXT:  automatic upkeep of "postgres\.public\.aaa"/, $from), 'is in the log');
 	my $at = $session->query("SELECT lateweave_as_of('zzz')");
 	ok($node->poll_query_until('postgres', "SELECT lateweave_as_of('zzz') > '$at'::timestamptz + interval '2 s'"), 'the others go on');
-	is(scalar(() = substr(slurp_file($node->logfile), $from) =~ /upkeep of public\.aaa/g), 1, 'and it is said once');
+	is(scalar(() = substr(slurp_file($node->logfile), $from) =~ /upkeep of "postgres\.public\.aaa"/g), 1, 'and it is said once');
 	like($session->query("SELECT last_error FROM lateweave_stat WHERE source = 'aaa'::regclass"), qr/manifest\.json/, 'and kept as the last error');
 	rename "$path/kept", "$path/manifest.json" or die "could not rename: $!";
 };
@@ -187,6 +188,72 @@ subtest 'in the way' => sub {
 	set($fast);
 };
 
+# Has other processes find a store's directory locked; what is returned is open as long as that holds.
+sub lock_store
+{
+	my ($path) = @_;
+
+	open(my $lock, '<', $path) or die "could not open \"$path\": $!";
+	flock($lock, LOCK_EX) or die "could not lock \"$path\": $!";
+	return $lock;
+}
+
+subtest 'called during a visit' => sub {
+	$session->query('CREATE DATABASE called');
+	my $in = LwSession->new($node, dbname => 'called');
+	my $append = "INSERT INTO %s VALUES ('x', array_fill(1::real, ARRAY[1, 64])::multivector)";
+	$in->query('CREATE EXTENSION lateweave');
+	create_store($in, 'slow');
+	$in->query("ALTER FOREIGN TABLE slow OPTIONS (ADD heartbeat '0')");
+	my $path = $in->query('SELECT path FROM lateweave_sources');
+	my $lock;
+	foreach (1 .. 10)
+	{
+		# there is something to publish, unless a visit that went on has come first
+		$in->query(q(SET lateweave.fault = 'round-written:enospc'));
+		$in->query(sprintf($append, 'slow'));
+		$in->query(q(SET lateweave.fault = ''));
+		$lock = lock_store($path);
+		$node->reload;
+		usleep(500_000);
+		last if $session->query(q(SELECT count(*) FROM pg_stat_activity WHERE datname = 'called' AND query LIKE 'lateweave: upkeep of %slow'));
+		close $lock;
+		usleep(500_000);
+	}
+	ok(fileno($lock), 'a visit goes on');
+	create_store($in, 'quick');
+	$in->query(sprintf($append, 'quick'));
+	my $at = $in->query("SELECT lateweave_as_of('quick')");
+	close $lock;
+	ok($node->poll_query_until('called', "SELECT lateweave_as_of('quick') > '$at'"), 'another begins at once when it ends');
+
+	# after 10 s a commit leaves the changes of a locked store, and only those, for later
+	if ($ENV{LATEWEAVE_LONG})
+	{
+		create_store($in, 'other');
+		$lock = lock_store($path);
+		my (undef, $said) = $in->send('BEGIN; ' . join('', map { sprintf("$append;", $_) } 'slow', 'other') . 'COMMIT');
+		like($said, qr{^WARNING:  .*changes of "\Q$path\E" are not published yet$}m, 'who waits for a store gives up');
+		is(scalar(() = $said =~ /WARNING:/g), 1, 'that one alone');
+		close $lock;
+	}
+	$in->quit;
+};
+
+subtest 'limits of statements' => sub {
+	my $from = log_end();
+	my $at = $session->query("SELECT lateweave_as_of('zzz')");
+
+	$session->query(q(ALTER DATABASE postgres SET lock_timeout = '10ms'));
+	$session->query('BEGIN; LOCK TABLE pg_foreign_table');
+	$node->reload;
+	usleep(1_500_000);
+	$session->query('COMMIT');
+	$session->query('ALTER DATABASE postgres RESET lock_timeout');
+	ok($node->poll_query_until('postgres', "SELECT lateweave_as_of('zzz') > '$at'"), 'the worker goes on');
+	unlike(substr(slurp_file($node->logfile), $from), qr/lock timeout/, 'and has waited');
+};
+
 subtest 'ended' => sub {
 	my $from = log_end();
 
@@ -194,7 +261,7 @@ subtest 'ended' => sub {
 	fill($session, 'stopped');
 	my $pid = compacting('postgres');
 	$session->query("SELECT pg_cancel_backend($pid)");
-	ok(defined wait_in_log(qr/ERROR:  canceling statement due to user request\n.*CONTEXT:  lateweave: compaction of public\.stopped/, $from), 'cancelled');
+	ok(defined wait_in_log(qr/ERROR:  canceling statement due to user request\n.*CONTEXT:  automatic compaction of "postgres\.public\.stopped"/, $from), 'cancelled');
 	is($session->query("SELECT documents FROM lateweave_sources WHERE source = 'stopped'::regclass"), 1800, 'without effect');
 	set($fast);
 	$from = log_end();

@@ -187,7 +187,7 @@ subtest 'sources' => sub {
 	my $of = sub { return $session->query("SELECT $_[0] FROM lateweave_sources WHERE source = 'n'::regclass") };
 
 	$session->query(q(SELECT lateweave_create_store('n', 'none', '1', 1, encoding => 'float32', normalized => false)));
-	is($of->($columns), '0|0|0|0|0|||{}', 'empty');
+	is($of->($columns), '0|0|0|0|0|0||{}', 'empty');
 	$session->query("SELECT lateweave_append('n', ARRAY['d' || i, 'e' || i], ARRAY['[[1]]', '[[1],[2]]']::multivector[]) FROM generate_series(1, 3) i");
 	$session->query(q(DELETE FROM n WHERE id = 'd1'));
 	$session->query(q(INSERT INTO n VALUES ('e1', '[[1]]')));

@@ -69,6 +69,7 @@ my @table = (
 	# maintaining
 	[ 'o', "SELECT lateweave_compact('s')" ],
 	[ 'o', "SELECT lateweave_settle('s', 'publish')" ],
+	[ 'o', "SELECT lateweave_train('s')" ],
 	[ '', "SELECT lateweave_snapshot('s', 'copy')" ],
 	[ '', "SELECT lateweave_snapshot('s', '/tmp/copy')" ],
 	[ '', "SELECT lateweave_build_section_file('new.urna', 'SELECT 1', '{}')" ],

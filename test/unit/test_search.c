@@ -114,6 +114,8 @@ check_explained(const LwSearchResult *result, const LwSearchSource *source, LwSe
 				const LwSearchRequest *request)
 {
 	size_t		rows = source->rerank.rows;
+	size_t		all;
+	size_t		found;
 
 	CHECK(result->truncated == ((size_t) request->k < rows), "%s", current);
 	CHECK(result->full_precision == (source->rerank.type == LW_VECTOR_FLOAT32), "%s", current);
@@ -125,6 +127,7 @@ check_explained(const LwSearchResult *result, const LwSearchSource *source, LwSe
 			  "%s", current);
 		CHECK(result->ann_candidates > 0 && result->exact_candidates + result->bm25_candidates +
 			  result->graph_candidates == 0, "%s", current);
+		CHECK(result->scored == result->ann_candidates, "%s", current);
 	}
 	else if (method == LW_SEARCH_HYBRID)
 	{
@@ -135,6 +138,11 @@ check_explained(const LwSearchResult *result, const LwSearchSource *source, LwSe
 		CHECK(result->exact_candidates == (source->hnsw != NULL ? 0 : request->candidates < rows ?
 										   request->candidates : rows), "%s", current);
 		CHECK(result->bm25_candidates <= request->candidates, "%s", current);
+		/* a candidate that was found in two ways is scored once */
+		all = source->hnsw == NULL && request->candidates > 0 ? rows : 0;
+		found = result->exact_candidates + result->ann_candidates;
+		CHECK(result->scored >= all + (found > result->bm25_candidates ? found : result->bm25_candidates) &&
+			  result->scored <= all + found + result->bm25_candidates, "%s", current);
 	}
 	else if (method == LW_SEARCH_GRAPH && source->graph != NULL)
 	{
@@ -145,10 +153,12 @@ check_explained(const LwSearchResult *result, const LwSearchSource *source, LwSe
 		CHECK(result->exact_candidates == (seeds < rows ? seeds : rows), "%s", current);
 		CHECK(result->graph_candidates >= result->exact_candidates &&
 			  result->graph_candidates <= 8 * result->exact_candidates, "%s", current);
+		CHECK(result->scored == rows + result->graph_candidates, "%s", current);
 	}
 	else
 		CHECK(result->index_type == (source->is_space ? LW_ROUTE_SPACE : LW_ROUTE_EXACT) && !result->reranked &&
-			  result->recall == 1.0f && result->exact_candidates == rows && !result->fused, "%s", current);
+			  result->recall == 1.0f && result->exact_candidates == rows && result->scored == rows && !result->fused,
+			  "%s", current);
 	CHECK(strcmp(lw_search_route_name(result->route), source->is_space ? "exact" :
 				 lw_search_route_name(result->index_type)) == 0, "%s", current);
 }
