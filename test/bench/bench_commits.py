@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times what changes a store: commits by pgbench beside the reference library's, a trigger, COPY, and a commit to a large store.
+"""Times what changes a store: commits by pgbench beside the reference library's, a trigger, many statements in a transaction, COPY, and a commit to a large store.
 
     bench_commits.py --csv FILE [--turns N] [--seconds S] [--documents N] [--large N] DIRECTORY PGBENCH PSQL...
 
@@ -31,6 +31,7 @@ DIMENSION = 128
 TOKENS = 64
 CLIENTS = 1, 8, 64
 ROWS = 10000        # of the transaction with a trigger
+STATEMENTS = 1000   # of a transaction
 
 SETUP = f"""
 CREATE EXTENSION lateweave;
@@ -54,6 +55,19 @@ CREATE TRIGGER follow AFTER INSERT ON with_sync FOR EACH ROW EXECUTE FUNCTION la
 CREATE FUNCTION build() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE m multivector; BEGIN m := NEW.v; RETURN NULL; END $$;
 CREATE TRIGGER follow AFTER INSERT ON with_plain FOR EACH ROW EXECUTE FUNCTION build();
+
+SELECT lateweave_create_store('of_statements', 'e', 'r', {DIMENSION});
+CREATE PROCEDURE statements(statement text, savepoints bool) LANGUAGE plpgsql AS $$
+    DECLARE m multivector := (SELECT tokens FROM given WHERE n = 1);
+    BEGIN
+        FOR i IN 1 .. {STATEMENTS} LOOP
+            IF savepoints THEN
+                BEGIN EXECUTE statement USING i::text, m; EXCEPTION WHEN division_by_zero THEN NULL; END;
+            ELSE
+                EXECUTE statement USING i::text, m;
+            END IF;
+        END LOOP;
+    END $$;
 """
 
 ONE_ROW = """\\set n random(1, 100)
@@ -156,6 +170,23 @@ class Bench:
                                "lateweave_sync, to the published commit": insert("with_sync")}, self.arguments.turns)
         turns.write(self.arguments.csv, f"{ROWS} rows in a transaction, 1 x {DIMENSION}", times, 0)
 
+    def statements(self):
+        """A transaction of many statements, each of one document."""
+        def call(statement, savepoints="false"):
+            return lambda: self.sql(f"CALL statements('{statement}', {savepoints});")
+
+        insert = "INSERT INTO of_statements VALUES ($1, $2)"
+        times = turns.measure({
+            "one INSERT of as many": lambda: self.sql(
+                f"INSERT INTO of_statements SELECT i::text, tokens FROM given, generate_series(1, {STATEMENTS}) i WHERE n = 1;"),
+            "INSERT": call(insert),
+            "INSERT, each in a savepoint": call(insert, "true"),
+            "lateweave_append": call("SELECT lateweave_append(''of_statements'', ARRAY[$1], ARRAY[$2])"),
+            "lateweave_delete, which looks, and lateweave_append": call(
+                "SELECT lateweave_delete(''of_statements'', ARRAY[$1]) + lateweave_append(''of_statements'', ARRAY[$1], ARRAY[$2])")},
+                              self.arguments.turns)
+        turns.write(self.arguments.csv, f"{STATEMENTS} statements in a transaction, {TOKENS} x {DIMENSION} each", times, 0)
+
     def copy_file(self, name, documents, tokens):
         """A file for COPY of random documents."""
         path = f"{self.arguments.directory}/{name}"
@@ -254,6 +285,7 @@ def main():
     bench.sql(SETUP)
     bench.commits()
     bench.trigger()
+    bench.statements()
     bench.bulk()
     bench.large()
     shutil.rmtree(f"{bench.arguments.directory}/reference", ignore_errors=True)
