@@ -50,7 +50,10 @@ typedef struct Job
 	bool		finishing;		/* the rows are taken */
 	uint64		balance;		/* of lw_rest */
 	off_t		written;		/* of the file, when it was last looked at */
+	struct Job *outer;			/* whose query has called for this one */
 } Job;
+
+static Job *running;			/* the innermost */
 
 /* Also rests as the file grows.  The interrupt itself is taken when the error is reported. */
 static bool
@@ -162,10 +165,8 @@ create_files(Job *job)
 
 /* Frees what PostgreSQL does not, and removes an unfinished file. */
 static void
-clean_up(int code, Datum arg)
+clean_up(Job *job)
 {
-	Job		   *job = (Job *) DatumGetPointer(arg);
-
 	lw_build_free(job->build);
 	job->build = NULL;
 	lw_build_options_free(&job->options);
@@ -174,6 +175,17 @@ clean_up(int code, Datum arg)
 				(errcode_for_file_access(),
 				 errmsg("could not remove file \"%s\": %m", job->temporary)));
 	job->created = false;
+}
+
+/*
+ * When the session ends in the middle.  Registered once and for good: what a query calls may register others of
+ * this kind, in any order.
+ */
+static void
+clean_up_all(int code, Datum arg)
+{
+	for (; running != NULL; running = running->outer)
+		clean_up(running);
 }
 
 /* What is to be done with each row of a query. */
@@ -352,6 +364,7 @@ Datum
 lateweave_build_section_file(PG_FUNCTION_ARGS)
 {
 	static const char *const arguments[] = {"path", "query", "options", "overwrite"};
+	static bool registered;
 	Job		   *job = palloc0(sizeof(Job));
 	TupleDesc	desc;
 	Datum		values[2];
@@ -370,12 +383,21 @@ lateweave_build_section_file(PG_FUNCTION_ARGS)
 	query = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	options = lw_id_from_text(PG_GETARG_TEXT_PP(2));
 	check_target(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_BOOL(3), job);
-	PG_ENSURE_ERROR_CLEANUP(clean_up, PointerGetDatum(job));
+	if (!registered)
+		before_shmem_exit(clean_up_all, (Datum) 0);
+	registered = true;
+	job->outer = running;
+	running = job;
+	PG_TRY();
 	{
 		build(job, query, options, PG_GETARG_BOOL(3));
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(clean_up, PointerGetDatum(job));
-	clean_up(0, PointerGetDatum(job));
+	PG_FINALLY();
+	{
+		running = job->outer;
+		clean_up(job);
+	}
+	PG_END_TRY();
 	values[0] = Int64GetDatum((int64) job->result.bytes);
 	values[1] = CStringGetTextDatum(job->result.content_hash);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));

@@ -311,5 +311,21 @@ subtest 'another encoding' => sub {
 
 is(files("$data/lateweave/kb"), 'w.urna', 'nothing else lies beside what was built');
 
+subtest 'the first statement of a session, preloaded' => sub {
+	$session->quit;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'lateweave'");
+	$node->restart;
+	my $first = LwSession->new($node);
+	like($first->query(build("$directory/first.urna", rows_with('i::text', "'x'::text"), {})), qr/^\d+\|sha256:/, 'builds');
+	$first->quit;
+	$first = LwSession->new($node);
+	like($first->error(build("$directory/bad.urna", rows_with('i::text', 'NULL::text'), {})), qr/^ERROR:  22004: /, 'or says what is wrong');
+	my $inner = build("$directory/inner.urna", rows_with('i::text', "'y'::text"), {});
+	like($first->query(build("$directory/outer.urna", rows_with('i::text', "(SELECT content_hash FROM ($inner) b)"), {})), qr/^\d+\|sha256:/, 'one that builds another');
+	$first->quit;
+	is(files($directory) =~ /tmp/ ? files($directory) : '', '', 'nothing else is left');
+	unlike(slurp_file($node->logfile), qr/could not remove file/, 'nor said');
+};
+
 $node->stop;
 done_testing();
