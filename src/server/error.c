@@ -112,19 +112,23 @@ visible_path(const char *path, struct stat *status)
 	return shorter;
 }
 
-/* DETAIL and HINT of a file that the server may not read: whose it is, its mode and what to do. */
+/* DETAIL and HINT of a file that the server may not use: whose it is, its mode and, when it is to be read, what to do. */
 static void
 report_denied(const LwError *error)
 {
+	static const char *const reading[] = {"open", "stat", "read", "list", "map"};
 	struct stat status;
+	int			i;
 	char	   *path = visible_path(error->path, &status);
 	const char *server_user = user_name(geteuid());
 
 	if (path != NULL)
 		errdetail("\"%s\" belongs to user %s and has mode %04o; the server runs as user %s.",
 				  path, user_name(status.st_uid), (unsigned) status.st_mode & 07777, server_user);
-	errhint("Run the writer as user %s, or let its owner grant read access after each commit: "
-			"the reference writer publishes manifest.json with mode 0600.", server_user);
+	for (i = 0; i < lengthof(reading); i++)
+		if (strcmp(error->expected, reading[i]) == 0)
+			errhint("Run the writer as user %s, or let its owner grant read access after each commit: "
+					"the reference writer publishes manifest.json with mode 0600.", server_user);
 }
 
 void
@@ -157,6 +161,8 @@ lw_report(int elevel, const LwError *error)
 		else if (error->status == LW_REPLACED)
 			errhint("If the change is meant, run ALTER FOREIGN TABLE ... OPTIONS (SET store_id ...) with the new store's id, "
 					"or OPTIONS (SET content_hash ...) with the new section file's.");
+		else if (error->name != NULL && strcmp(error->name, "NotNormalized") == 0)
+			errhint("Use l2_normalize, or a store that is created with normalized => false.");
 		else if (error->status == LW_OUTDATED)
 			errhint("Restore a newer copy, or lower the option min_commit of the foreign table.");
 		errfinish(__FILE__, __LINE__, __func__);
