@@ -203,16 +203,17 @@ undo_round(LwDirectory pending, bool noted, LwError *error)
 	return status == LW_OK ? lw_file_unlink(pending, NEXT, error) : status;
 }
 
-/* Whether somebody writes the bulk directory. */
-static bool
-bulk_is_held(LwDirectory pending, const char *name)
+/* Removes a bulk directory, unless somebody writes it, and lets nobody begin to write it meanwhile. */
+static LwStatus
+remove_unheld(LwDirectory pending, const char *name, LwError *error)
 {
 	int			fd = openat(pending.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	bool		held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+	LwStatus	status = held ? LW_OK : lw_directory_remove(pending, name, error);
 
 	if (fd >= 0)
 		close(fd);
-	return held;
+	return status;
 }
 
 /* The number in bulk-B-I, or 0. */
@@ -260,7 +261,7 @@ sweep_bulk(void *arg, const char *name, LwError *error)
 	for (i = 0; i < sweep->intents->count; i++)
 		if (sweep->intents->intents[i].bulk == bulk)
 			return LW_OK;
-	return bulk_is_held(sweep->pending, name) ? LW_OK : lw_directory_remove(sweep->pending, name, error);
+	return remove_unheld(sweep->pending, name, error);
 }
 
 /* Whether a name is a process's own, and that process is no more. */
@@ -335,6 +336,17 @@ lw_round_settle(LwDirectory pending, LwError *error)
 	return status == LW_OK ? sweep_pending(pending, error) : status;
 }
 
+/* Waits for a sweep that is removing the directory. */
+static int
+hold(int fd)
+{
+	int			result;
+
+	while ((result = flock(fd, LOCK_SH)) != 0 && errno == EINTR)
+		;
+	return result;
+}
+
 LwStatus
 lw_bulk_make(LwDirectory pending, uint64_t bulk, char name[LW_NAME_SIZE], LwDirectory *directory, LwError *error)
 {
@@ -356,7 +368,7 @@ lw_bulk_make(LwDirectory pending, uint64_t bulk, char name[LW_NAME_SIZE], LwDire
 			continue;
 		if (directory->fd < 0)
 			return lw_fail_errno(error, errno, "open");
-		if (flock(directory->fd, LOCK_SH | LOCK_NB) != 0 || fstat(directory->fd, &mine) != 0 ||
+		if (hold(directory->fd) != 0 || fstat(directory->fd, &mine) != 0 ||
 			fstat(pending.fd, &status) != 0 || fchmod(directory->fd, status.st_mode & 0777) != 0)
 			failure = lw_fail_errno(error, errno, "hold");
 		else
