@@ -148,10 +148,10 @@ my @processes = ((map { start_reader($_) } 0 .. $readers - 1), (map { start_writ
 sub kill_one
 {
 	my ($signal) = @_;
-	my ($status, $out) = $node->psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND (backend_type LIKE 'lateweave%' OR (backend_type = 'client backend' AND application_name <> 'observer')) ORDER BY random() LIMIT 1");
+	my (undef, $out) = eval { $node->psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND (backend_type LIKE 'lateweave%' OR (backend_type = 'client backend' AND application_name <> 'observer')) ORDER BY random() LIMIT 1") };
 
-	return 0 if $status || !$out;
+	return 0 if !$out;
 	return kill($signal, $out);
 }
 
