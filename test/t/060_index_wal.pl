@@ -16,7 +16,8 @@ use Time::HiRes qw(usleep);
 my $directory = PostgreSQL::Test::Utils::tempdir();
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C' ]);
+# without checksums of pages, which 18 has unless told otherwise: damage is for the index to notice
+$primary->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C', $primary->pg_version >= 18 ? '--no-data-checksums' : () ]);
 # every page is compared as it is replayed with the primary's own
 $primary->append_conf('postgresql.conf', "fsync = off\nautovacuum = off\nwal_keep_size = 2GB\nwal_consistency_checking = 'generic'\nrestart_after_crash = on");
 $primary->start;
