@@ -42,6 +42,9 @@
 
 PGDLLEXPORT void lateweave_worker_main(Datum arg);
 
+/* As VACUUM; LockHasWaiters takes none of the weaker ones. */
+#define COMPACTION_LOCK ShareUpdateExclusiveLock
+
 /* How often it looks whether it is in somebody's way. */
 #define LOOK_US 200000
 
@@ -80,14 +83,17 @@ database_is_wanted(void)
 	return is_wanted(&tag, RowExclusiveLock);
 }
 
-/* Whether the table is, by another mode than the one that is held. */
+/*
+ * Whether somebody waits for the table, on which a compaction holds COMPACTION_LOCK.  (Who holds a lock gets
+ * another one before those who wait, so that trying to get one would not tell.)
+ */
 static bool
 table_is_wanted(void)
 {
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, locked);
-	return is_wanted(&tag, AccessShareLock);
+	return LockHasWaiters(&tag, COMPACTION_LOCK, false);
 }
 
 /* What a compaction asks. */
@@ -216,7 +222,7 @@ work_on(Oid relid, bool compacting, Visit *visit)
 	PG_TRY();
 	{
 		/* it may have been dropped since it was listed */
-		if (ConditionalLockRelationOid(relid, RowExclusiveLock) &&
+		if (ConditionalLockRelationOid(relid, compacting ? COMPACTION_LOCK : RowExclusiveLock) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		{
 			LwSource   *source;

@@ -62,7 +62,7 @@ sub wait_in_log
 {
 	my ($pattern, $from) = @_;
 
-	foreach (1 .. 200)
+	foreach (1 .. 1800)
 	{
 		my $log = substr(slurp_file($node->logfile), $from);
 
