@@ -17,7 +17,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $seconds = !$ENV{LATEWEAVE_LONG} ? 20 : $ENV{LATEWEAVE_LONG} > 1 ? $ENV{LATEWEAVE_LONG} : 600;
+my $seconds = !$ENV{LATEWEAVE_LONG} ? 120 : $ENV{LATEWEAVE_LONG} > 1 ? $ENV{LATEWEAVE_LONG} : 600;
 my $seed = $ENV{LATEWEAVE_SEED} // int(time * 1000) % 1_000_000_000;
 my $workers = 4;
 my $directory = PostgreSQL::Test::Utils::tempdir();
