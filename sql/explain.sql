@@ -54,6 +54,15 @@ SELECT centroids FROM lateweave_train('s', 16);
 SELECT scored($$SELECT * FROM lateweave_search('s', '[[1,1,1,1]]', 3, candidates => 20)$$);
 SELECT scored($$SELECT * FROM lateweave_search('s', '[[1,1,1,1]]', 3, candidates => 5000)$$);
 SELECT scored($$SELECT * FROM lateweave_search('s', '[[1,1,1,1]]', 3) a, lateweave_search('s', '[[1,1,1,1]]', 3, candidates => 20) b$$);
+-- and of a scan of an index
+CREATE TABLE ranked AS SELECT id FROM s;
+CREATE INDEX ON ranked USING lateweave (id) WITH (source = 's', candidates = 20);
+SET enable_seqscan = off;
+SET enable_sort = off;
+SELECT scored($$SELECT id FROM ranked ORDER BY id @# maxsim_query('s', '[[1,1,1,1]]') LIMIT 3$$);
+RESET enable_seqscan;
+RESET enable_sort;
+DROP TABLE ranked;
 
 -- scores one at a time are timed with track_io_timing; the order of an index
 SELECT scored($$SELECT id, lateweave_score('s', '[[1,1,1,1]]', id) FROM unnest('{d1,d2,absent}'::text[]) id$$);
