@@ -21,7 +21,7 @@ LW_SECTION = bytes hash intpack lists distinct dedup repack zstd fsst fsst_build
 	fault record manifest framed contract table file payload chunks chunk_ids recall texts slab space blob citation verify rank \
 	hnsw hnsw_walk hnsw_search hnsw_build tokenizer bm25 bm25_terms bm25_search bm25_build graph graph_build \
 	search spill layout manifest_text build_options build build_media build_finish indexes
-LW_SERVER = error ids idset path derived section area shared stat progress source pin prepared scoring parallel candidates section_scoring section_search \
+LW_SERVER = error ids idset path options derived section area shared stat progress source pin prepared scoring parallel candidates section_scoring section_search \
 	stage stage_bulk change judge pending publish wait registry recovery maintain upkeep launcher worker commit dropped fault
 LW_SQL = change chunk cite diff document explain fdw fdw_analyze fdw_import fdw_lookup fdw_modify fdw_options fdw_rows fdw_scan fetch info \
 	multivector multivector_cast multivector_ops pgvector representation rerank score scorer search section section_search \

@@ -9,18 +9,12 @@
 #define LW_SERVER_SOURCE_H
 
 #include "postgres.h"
-#include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
 
 #include "compat.h"
+#include "server/options.h"
 #include "server/section.h"
 #include "store/follow.h"
-
-typedef enum LwSourceKind
-{
-	LW_SOURCE_STORE,
-	LW_SOURCE_SECTION
-} LwSourceKind;
 
 /* What is read of a source: of its kind one is set, the other NULL. */
 typedef struct LwContent
@@ -34,18 +28,6 @@ extern void lw_content_release(LwContent content);
 
 /* The path of the store's directory or of the section file, for messages. */
 extern const char *lw_content_path(LwContent content);
-
-/* The largest values of the settings, and of the options, of these names. */
-#define LW_MAX_HEARTBEAT 86400
-#define LW_MAX_COMPACT_SEGMENTS 1000000
-
-/* What a table has of its own for what are settings else; -1: nothing. */
-typedef struct LwLimits
-{
-	int			heartbeat;		/* s */
-	int			compact_segments;
-	double		compact_deleted_fraction;
-} LwLimits;
 
 /*
  * What a backend knows of one foreign table.  Lives as long as the backend;
@@ -125,26 +107,6 @@ extern void lw_source_check_writable(Oid relid);
 
 /* Whether the foreign-data wrapper is lateweave's. */
 extern bool lw_is_lateweave_wrapper(Oid fdwid);
-
-/* Values of a table's options, from a list of DefElem, without opening anything; strings point into the list. */
-typedef struct LwSourceOptions
-{
-	LwSourceKind kind;
-	const char *path;			/* the option store or section_file, or NULL */
-	const char *store_id;		/* in the database's encoding, or NULL */
-	bool		writable;
-	LwLimits	limits;
-	bool		has_min_commit;
-	uint64		min_commit;
-	const char *space;			/* in the database's encoding, or NULL */
-	const char *content_hash;	/* "sha256:" and 64 lowercase hex digits, or NULL */
-} LwSourceOptions;
-
-/* The option that names the path. */
-extern const char *lw_path_option(LwSourceKind kind);
-
-/* ERROR HV00D for an unknown option and one of the other kind, 22023 for a bad value. */
-extern void lw_parse_source_options(List *options, LwSourceOptions *result);
 
 /* Has every definition read again when it is next used. */
 extern void lw_source_forget_definitions(void);

@@ -43,7 +43,7 @@ typedef struct LwDerivedSettings
 	mode_t		directory_mode; /* of these and the one they lie in, should they have to be made */
 	mode_t		file_mode;
 	const LwStop *stop;			/* asked while another process is waited for; may be NULL */
-	bool		passive;		/* for now none is made, and nobody waited for */
+	bool		passive;		/* while it is set, none is made and nobody waited for */
 } LwDerivedSettings;
 
 extern LwDerivedSettings lw_derived_settings;
