@@ -228,6 +228,18 @@ CREATE TABLE part2 PARTITION OF parts FOR VALUES IN (2);
 INSERT INTO parts (id) VALUES ('d2'), ('d3');
 SELECT compare(format('SELECT key, id @# %s AS distance FROM parts ORDER BY id @# %1$s', :'q'));
 
+-- Tablespaces, and the phases of a build
+
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE regress_am LOCATION '';
+CREATE INDEX elsewhere ON rows USING lateweave (id) TABLESPACE regress_am;
+SELECT spcname FROM pg_class c JOIN pg_tablespace t ON t.oid = c.reltablespace WHERE relname = 'elsewhere';
+ALTER INDEX elsewhere SET TABLESPACE pg_default;
+SELECT reltablespace FROM pg_class WHERE relname = 'elsewhere';
+DROP INDEX elsewhere;
+DROP TABLESPACE regress_am;
+SELECT n, pg_indexam_progress_phasename(oid, n) FROM pg_am, generate_series(1, 5) n WHERE amname = 'lateweave';
+
 -- A section file as the source
 
 \set section :golden '/sections/large-int4.urna'
