@@ -9,6 +9,7 @@
 #define LW_SERVER_SOURCE_H
 
 #include "postgres.h"
+#include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
 
 #include "compat.h"
